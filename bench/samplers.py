@@ -1,18 +1,18 @@
 """Measure microseconds per sample of all samplers and of other libraries' buffers.
 
-Run ``python bench/samplers.py``, five minutes on one core; it prints a table of medians
-and writes figures/bench/samplers.csv. Each memory is first filled, which is not timed, and
-then receives batches of 10, or one sample at a time. The three streams have 70 classes and
-a memory of 2,000 (COCOseq's labels if the folder ``PRSLIB_DATA`` contains them), 1,000
-classes and 20,000, 80 classes and 200,000; all other labels are drawn by Zipf's law.
-Contestants alternate, so that the machine is in the same state for all. Times are CPU
-times.
+Run ``python bench/samplers.py``, which takes five minutes on one core, prints a table of
+medians and writes figures/bench/samplers.csv. Each memory is first filled, which is not
+timed, and then receives batches of 10, or one sample at a time. The three streams differ
+in size: 70 classes with a memory of 2,000, 1,000 classes with 20,000, and 80 classes with
+200,000. The first stream has COCOseq's labels if the folder ``PRSLIB_DATA`` contains them;
+all other labels are drawn by Zipf's law. Contestants alternate, so that the machine is in
+the same state for all. Times are CPU times.
 
 Other libraries are included for the first stream if they can be run: Avalanche and CapyMOA
-if they are installed, Mammoth from a checkout (``--mammoth DIR``), the PRS and OCDM of
-CUTER from its unpacked archive (``--cuter DIR``, the folder of
-MultiLabelIncremental_prs.py), on the CPU. Their buffers also store a number per sample,
-whereas prslib's samplers only return its slot.
+if they are installed, Mammoth from a checkout (``--mammoth DIR``), and CUTER's PRS and
+OCDM, on the CPU, from its unpacked archive (``--cuter DIR``, the folder of
+MultiLabelIncremental_prs.py). Their buffers also store a number per sample, whereas
+prslib's samplers only return its slot.
 
 GSS and ExStream need more than labels. ExStream receives random features, as wide as the
 output of the frozen stages of the quick profile's convolutional network. GSS receives
@@ -216,7 +216,7 @@ def stream(num_classes: int, size: int) -> tuple[str, np.ndarray]:
 
 
 def cost(place: Place, start: int, stop: int, batch: int) -> float:
-    """Return microseconds per sample for placing rows from start to stop at most."""
+    """Return microseconds per sample for placing rows from start on, up to stop."""
     begin = time.process_time()
     first = start
     while start + batch <= stop and time.process_time() < begin + ENOUGH:

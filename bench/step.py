@@ -19,7 +19,7 @@ from prslib.datasets import DATASETS, Entry, SequentialDataset, Split
 from prslib.device import put, run_settings
 from prslib.train import Trainer
 
-# CRS, CBRS and OCDM need only labels, like PRS; a step of Multitask is one of Finetune
+# CRS, CBRS and OCDM need only labels, like PRS; Multitask has the same steps as Finetune
 LEFT_OUT = {"CRS", "CBRS", "OCDM", "Multitask"}
 WITH_FULL_MEMORY, STEPS, BATCH, CLASSES = 500, 10, 10, 70
 
@@ -42,7 +42,7 @@ def add_random_images(side: int, number: int) -> str:
 
 
 def measure(config: RunConfig, device: torch.device) -> dict:
-    """Return the median time of the last steps of a stream, and the memory of all."""
+    """Return the median time of a stream's last steps, and the peak memory of all steps."""
     is_gpu = device.type == "cuda"
     if is_gpu:
         torch.cuda.reset_peak_memory_stats()

@@ -3,11 +3,11 @@
 Run ``python bench/whole.py --repeat 5``: PRS on cocoseq-mini (a head on features) and on
 digits70seq (a small network on images). The contestants are the loop itself; prslib's
 training without scores; and `prslib.run`, which scores all test sets after each task. All
-of them use the same batches and initial weights, keep the same samples and replay equally
-many. The loop has no checks, options or scores; a user could write it with
+of them use the same batches and initial weights, keep the same samples and replay the same
+number. The loop has no checks, options or scores; a user could write it with
 `prslib.make_sampler`. Contestants alternate, in one thread, whose CPU time is measured. It
-writes figures/bench/whole_cpu.csv: seconds, and the ratio to the loop of the same round,
-as medians over the rounds.
+writes figures/bench/whole_cpu.csv, which contains medians over the rounds of the seconds
+and of the ratio to the loop in the same round.
 """
 
 import time

@@ -1,9 +1,9 @@
 """Write numbers from `figures`, and code, into README and docs.
 
-`make figures PROFILE=seeds` calls ``python docs/renew.py``. The function of `KINDS` writes
-the text between the marks ``<!-- KIND WORDS: begin -->`` and ``<!-- KIND: end -->``, with
-the words as its arguments. The text of any other kind is the Jinja template with this name
-in docs/_templates.
+`make figures PROFILE=seeds` calls ``python docs/renew.py``. Functions in `KINDS` write the
+text between the marks ``<!-- KIND WORDS: begin -->`` and ``<!-- KIND: end -->``; the words
+are the arguments of the function. The text of any other kind comes from the Jinja template
+of this name in docs/_templates.
 """
 
 import argparse
@@ -143,7 +143,7 @@ def give_verdict() -> str:
         rows.append(row | {"use": choose_for(test_set, group, metric)})
     rows += [sum_up_subsampled(), sum_up_single_label()]
     table = pd.DataFrame(rows)
-    table.insert(2, "use", table.pop("use"))  # which a narrow page shows
+    table.insert(2, "use", table.pop("use"))  # where a narrow page shows it
     usual = measure_small_classes()["usual"]
     return (
         f"{as_markdown(table)}\n\n"
@@ -159,7 +159,7 @@ def say_score(metric: str, group: str) -> str:
 
 
 def say_gain(method: str, test_set: str, group: str, metric: str) -> str:
-    """Return a sampler's range over the streams, and on how many it is significant."""
+    """Return a sampler's range of gains, and on how many streams gains are significant."""
     row = mean_differences().loc[test_set, group, metric, method]
     arrows = {"above": "↑", "below": "↓"}
     counts = [f"{row[side]:.0f}{arrow}" for side, arrow in arrows.items() if row[side]]
@@ -168,7 +168,7 @@ def say_gain(method: str, test_set: str, group: str, metric: str) -> str:
 
 
 def measure_small_classes() -> dict[str, str]:
-    """Return the shares of small classes, and the imbalance, of a subsampled Reuters."""
+    """Return shares of small classes, and the imbalance of the subsampled Reuters stream."""
     sizes = read_numbers("when_it_pays_streams").set_index("dataset")
     draws = sizes[sizes.index.str.fullmatch(r"reutersseq-cap30(-\d)?")]
     return {
@@ -201,7 +201,7 @@ def say_percents(shares: pd.Series) -> str:
 
 
 def mean_of_draws(cut: str) -> pd.DataFrame:
-    """Return the mean over draws of each sampler minus CRS on a subsampled Reuters, by score."""
+    """Return the mean over draws of each sampler minus CRS on subsampled Reuters, by score."""
     rows = read_numbers("when_it_pays_cuts").query("cut == @cut")
     scores = ["test_set", "metric"]
     return rows.pivot_table("difference", "method", scores)[MEASURED]
@@ -244,7 +244,7 @@ def list_streams() -> str:
 
 
 def list_memories() -> str:
-    """Return the distances of the memories' shares from equal shares and the stream's."""
+    """Return the distances of the memories' shares from equal shares and from the stream's."""
     distances = read_numbers("memory_distribution_distance")
     means = distances.groupby(["dataset", "method"])[["to equal", "to stream"]].mean()
     rows = []
@@ -261,7 +261,7 @@ def list_memories() -> str:
 
 
 def find_turned() -> list[dict]:
-    """Return the significant differences with the opposite sign of the standard setting."""
+    """Return the significant differences whose sign is opposite in the standard setting."""
     gaps = read_numbers("sensitivity_minus_crs")
     keys = ["dataset", "metric", "method"]
     standard = gaps.query("setting == 'standard'")[[*keys, "difference"]]

@@ -1,8 +1,8 @@
-"""Draw a profile from newly trained runs and compare every table with the commit.
+"""Make a profile's tables again from new runs, and compare each with the commit.
 
 `make verify` calls ``python docs/verify.py``. If the installed packages have the versions
-with which the committed tables were made, all bytes have to be the same. Otherwise it
-says so and compares words, and numbers rounded to three digits.
+with which the committed tables were made, all bytes have to be the same. Otherwise the
+script says so, rounds numbers to three digits, and compares these and all words.
 """
 
 import argparse
@@ -28,7 +28,7 @@ NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
 def verify(profile: str) -> list[str]:
-    """Draw a profile again, print a comparison, and return the tables that differ."""
+    """Make a profile's tables again, print a comparison, and return those that differ."""
     with tempfile.TemporaryDirectory() as name:
         committed = read_commit(profile, Path(name) / "committed")
         drawn = draw(profile, Path(name) / "drawn")
@@ -63,7 +63,7 @@ def read_commit(profile: str, folder: Path) -> Tables:
 
 
 def draw(profile: str, folder: Path) -> Tables:
-    """Train all runs of a profile and draw it, with a cache and figures in a folder."""
+    """Train all runs of a profile and make its tables, with cache and figures in a folder."""
     folders = {"PRSLIB_CACHE": f"{folder}/cache", "PRSLIB_FIGURES": f"{folder}/figures"}
     command = [sys.executable, "-m", "prslib", "figures", "--profile", profile]
     done = subprocess.run(command, cwd=project_root(), env=os.environ | folders)

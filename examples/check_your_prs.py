@@ -55,7 +55,7 @@ def first_departure(make: Callable) -> str | None:
 
 
 def measure(make: Callable, seed: int) -> dict[str, np.ndarray]:
-    """Count the samples of each class in memory, accepted and removed after a stream."""
+    """Return each class's share of the memory, and its accepted and removed samples."""
     stream = draw_stream(seed)
     sampler = make(SIZE, NUM_CLASSES, seed)
     memory = np.zeros((SIZE, NUM_CLASSES), bool)

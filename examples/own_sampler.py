@@ -1,4 +1,4 @@
-"""Train a custom sampler together with CRS and PRS, and draw their scores.
+"""Train a custom sampler together with CRS and PRS, and plot their scores.
 
 ``python examples/own_sampler.py newest.png`` needs about a minute on two cores. A notebook
 can use the sampler if one of its cells registers it.

@@ -59,9 +59,9 @@ OFFLINE = "Multitask"
 
 
 def runs(settings):
-    """List runs of the methods for one epoch, and of Multitask, on both test sets.
+    """List one-epoch runs of the methods and all runs of Multitask, scored on both test sets.
 
-    Only the fewest epochs are run on costly models.
+    Costly models are trained only for the smallest number of epochs.
     """
     check_compared(settings.method, "CRS", "PRS")
     online = [name for name in METHODS if name != OFFLINE]
@@ -77,7 +77,7 @@ def runs(settings):
     fixed = {"dataset": settings.dataset, "weights": settings.weights}
     fixed |= {"seed": settings.seeds, "rho": settings.rho}
     plain, *others = networks
-    # the plain network is not frozen in the tables of methods, but in the table of networks
+    # the plain network is frozen in the table of networks, but not in the tables of methods
     also = [OFFLINE] if plain["frozen_stages"] else []
     thawed = plain | {"frozen_stages": 0}
     made = configs(method=[*settings.method, *also], **thawed, **fixed)
@@ -135,7 +135,7 @@ settings
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def rows_of(runs: list[prslib.Run]) -> pd.DataFrame:
-    """Return the final scores of runs on several networks (Appendix, "Base Architectures")."""
+    """Return the final scores of runs with several networks (Appendix, "Base Architectures")."""
     rows = tables.final(tables.scores_of(runs, "model", "epochs", "frozen_stages"))
     many = rows["epochs"] > 1
     paper = np.where(many, 10, 1)
@@ -150,7 +150,7 @@ def rows_of(runs: list[prslib.Run]) -> pd.DataFrame:
 
 
 def _network(model: str) -> str:
-    """Name a network, what is built upon it, and the paper's network that it replaces."""
+    """Return a network's name with what is built upon it or with the network it replaces."""
     plain, _, built = model.partition("_")
     theirs = MODELS[model].stands_for
     if theirs is None:
@@ -199,7 +199,7 @@ settings.write(offline, "offline")
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def offline_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Lay out the table of base architectures, ours and the paper's numbers (Appendix)."""
+    """Lay out the table of base architectures with our and the paper's numbers (Appendix)."""
     cells = rows.rename(columns={"value": "ours", "published": "paper"})
     by = cells.groupby(["network", "setting", "metric"], sort=False)
     table = by[["ours", "paper"]].mean().unstack("metric", sort=False)

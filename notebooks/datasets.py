@@ -26,8 +26,8 @@
 # - `digits49seq` (synthetic): scenes of handwritten digits, with the class frequencies of
 #   NUS-WIDEseq divided by 6.
 #
-# The [profile](../docs/quickstart.md#profiles) `paper` shows the paper's complete data sets
-# instead if their labels are available (`make figures PROFILE=paper DATA=/path`).
+# The [profile](../docs/quickstart.md#profiles) `paper` instead shows the paper's complete data
+# sets if their labels are available (`make figures PROFILE=paper DATA=/path`).
 #
 # *The notebook takes half a minute.*
 
@@ -124,7 +124,7 @@ sizes.T.map(lambda value: f"{value:,.4g}" if isinstance(value, float) else value
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_class_statistics(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
-    """Draw the classes by task and frequency, coloured by group (Figure "COCOseq")."""
+    """Plot the classes by task and frequency, coloured by group (Figure "COCOseq")."""
     frame = frame.assign(rank=np.arange(1, len(frame) + 1))
     for group, colour in GROUP_COLOURS.items():
         rows = frame[frame["group"] == group]
@@ -159,7 +159,7 @@ settings.show(figure, "classes", "Training samples of each class (log scale)", n
 # $\beta = 1$ (COCOseq), the second term dominates. With $\beta = 10^{-4}$ (NUS-WIDEseq), the tasks
 # may differ in size, provided that each task has at least four classes.
 #
-# The picture shows, after each merge, the share of all samples whose labels belong to a single
+# The picture shows, after each merge, the share of samples whose labels all belong to a single
 # group. A group does not become a task if none of its classes has enough samples
 # ([rules](../docs/other_streams.md)). For this reason, `clipartseq` has fewer tasks than groups.
 
@@ -178,7 +178,7 @@ def clustering_steps(clustering: Clustering) -> pd.DataFrame:
 
 
 def plot_clustering_steps(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
-    """Draw the share of the samples whose labels are in one group, merge by merge (Algorithm 2)."""
+    """Plot the share of samples whose labels are all in one group, merge by merge (Algorithm 2)."""
     for colour, (name, steps) in zip(HUES, frame.groupby("dataset", sort=False), strict=False):
         groups, kept = steps[["groups", "kept"]].iloc[-1]
         label = f"{name}: {groups:.0f} groups keep {kept:.0f} %"
@@ -208,7 +208,7 @@ settings.show(figure, "clustering")
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def sample_images(dataset: SequentialDataset, count: int, seed: int) -> pd.DataFrame:
-    """Draw some training images of every task (Figure "COCOseq")."""
+    """Sample some training images of every task (Figure "COCOseq")."""
     rng = np.random.default_rng(seed)
     samples = []
     for task in range(dataset.num_tasks):
@@ -239,6 +239,6 @@ for name in settings.dataset if settings.samples else []:
 first = settings.dataset[0]
 counts = classes[classes["dataset"] == first]["images"].sort_values(ascending=False)
 share = counts[: len(counts) // 5].sum() / counts.sum()
-sentence = f"On {first}, the largest fifth of the classes has {100 * share:.1f} % of the labels,"
+sentence = f"On {first}, the largest 20 % of the classes have {100 * share:.1f} % of the labels,"
 sentence += f" and {sizes['below half the mean'][first]} of {len(counts)} classes are smaller than half the mean class size."
 settings.write_answer(f"{sentence} Tasks are clusters of classes that occur together.", first)

@@ -112,7 +112,7 @@ MIX_LABELS = {
 
 
 def memory_mix(settings) -> pd.DataFrame:
-    """Measure `MIX_LABELS` of each memory at the end of the stream, without training."""
+    """Compute the measures `MIX_LABELS` of memories at the end of the stream, without training."""
     rows = []
     fields = settings.dataset, settings.varied_seeds, settings.rho
     for config in deviation_configs(*fields, DEVIATIONS):
@@ -131,7 +131,7 @@ def memory_mix(settings) -> pd.DataFrame:
 
 
 def plot_ends(frame: pd.DataFrame, ax: plt.Axes, order: list[str]) -> plt.Axes:
-    """Draw one measure of the memories at the end of the stream, with intervals over seeds."""
+    """Plot one measure of the memories at the end of the stream, with intervals over seeds."""
     for place, name in enumerate(order):
         seeds = frame.loc[frame["departure"] == name, "value"].to_numpy()
         row = interval(seeds[:, None, None])
@@ -175,13 +175,13 @@ settings.show(figure, "memory", title, narrow=1)
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def against_prs(rows: pd.DataFrame) -> pd.DataFrame:
-    """Compare every deviation and CRS with PRS: `contrasts` with a verdict."""
+    """Compare every deviation and CRS with PRS, and add a verdict to each comparison."""
     rows = rows[rows["metric"] == "mAP"]
     table = tables.contrast_each(rows, ALL[1:], "PRS", ALL_GROUPS)
     table["departure"] = table.pop("method").map(WORDS)
     lead = table["difference"].abs().where(table["departure"] == "CRS")
     lead = lead.groupby([table["dataset"], table["group"]]).transform("max")
-    # a departure does not matter if it changes less than half of the lead of PRS over CRS
+    # a departure does not matter if its interval is within half of PRS's lead over CRS
     inside = table[["low", "high"]].abs().max(axis=1) <= 0.5 * lead
     table["verdict"] = "undecided"
     table.loc[inside, "verdict"] = "does not matter"
@@ -195,7 +195,7 @@ def against_prs(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def contest(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the overall scores of published implementations, PRS and CRS, and their gap to PRS."""
+    """Return overall scores of PRS, CRS and published implementations, and their gaps to PRS."""
     gaps = tables.contrast_each(rows, [*CONTEST, "CRS"], "PRS")
     keys = ["dataset", "method", "metric"]
     gaps = gaps.set_index(keys)[["difference", "low", "high"]]
@@ -233,11 +233,12 @@ settings.show(figure, "costs", narrow=1)
 # only if a class has at least 746 samples, and no class of `cocoseq-mini` is so large.
 #
 # The complete COCOseq and NUS-WIDEseq contain classes with at least 746 samples. For these two data
-# sets, we also computed what the memories hold, from the labels only (profile `paper`, one seed,
-# `figures/paper/deviations_memory`). The class shares in memory are about the same with underflow
-# as without underflow. As on the smaller streams, the memory misses the target if the slot is drawn
-# from the whole memory, or if the class is drawn by its target share $p$. If the class counts of a
-# task are known in advance, the final memory is farther from the target than the memory of PRS.
+# sets, we also computed the contents of the memories from the labels only (profile `paper`, one
+# seed, `figures/paper/deviations_memory`). The class shares in memory are about the same with
+# underflow as without underflow. As on the smaller streams, the memory misses the target if the
+# slot is drawn from the whole memory, or if the class is drawn by its target share $p$. If the
+# class counts of a task are known in advance, the final memory is farther from the target than the
+# memory of PRS.
 
 # %%
 columns = ["dataset", "departure", "difference", "low", "high", "seeds", "verdict"]
@@ -256,7 +257,7 @@ costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 # %%
 best = settings.table("contest")
 gaps = best.apply(" ({difference:+.1f} [{low:+.1f}, {high:+.1f}])".format_map, axis=1)
-gaps = gaps.where(best["low"].notna(), "")  # PRS has none, nor has one seed
+gaps = gaps.where(best["low"].notna(), "")  # empty for PRS itself and for a single seed
 best["score"] = best["mean"].map("{:.1f}".format) + gaps
 keys = ["dataset", "method", "source"]
 best.pivot(index=keys, columns="metric", values="score").reindex(best[keys].drop_duplicates())

@@ -32,11 +32,11 @@ profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml c
 dataset: list[str] = ["imbal-digits", "cocoseq-mini"]  # one or more data sets
 rho: float = None  # power of allocation of PRS and OCDM, None for each data set's default
 method: list[str] = ["CRS", "PRS"]  # methods whose networks embed the images, which must include CRS and PRS
-seeds: list[int] = [0, 1]  # one run of every method for each seed; the first seed is drawn
+seeds: list[int] = [0, 1]  # one run of every method for each seed; the first seed is plotted
 per_class: int = 20  # largest number of test images of a class
 neighbours: int = 5  # how many nearest images vote
 shown: int = 3  # classes of every group that have a colour, if not all have one
-others: int = 5  # test images of every other class, drawn in grey
+others: int = 5  # test images of every other class, plotted in grey
 device: str = "cpu"  # cpu or cuda
 save: str = ""  # folder for the pictures and tables, "" to write none
 
@@ -93,31 +93,31 @@ finished = prslib.run_all(planned, device=settings.device)
 # the test images' features, as computed by the network that was trained with this method and the
 # first seed. Colours distinguish classes, and markers show the class group: circles for majority,
 # triangles for moderate and stars for minority classes. On `cocoseq-mini`, only a few classes per
-# group are coloured. These are the most frequent classes of the majority group, classes of medium
-# frequency of the moderate group, and the rarest classes of the minority group. Some images of
+# group are coloured. These are the most frequent classes in the majority group, classes of medium
+# frequency in the moderate group, and the rarest classes in the minority group. Some images of
 # the other classes are shown in grey.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-# Tol's "muted" colours and black: ten classes that the colour-blind can tell apart
+# Tol's "muted" colours and black: ten colours that colour-blind people can tell apart
 CLASS_COLOURS = (
     "#332288", "#88CCEE", "#CC6677", "#117733", "#DDCC77",
     "#882255", "#44AA99", "#AA4499", "#999933", "#000000",
 )  # fmt: skip
 
-# points squared, equal to the eye
+# marker areas in points squared, chosen to look equally large
 SIZES = {"majority": 22, "moderate": 24, "minority": 55}
 
-ENOUGH = 5  # test images that show the position of a class
+ENOUGH = 5  # fewest test images that show the position of a class
 
 
 def embed(runs: list[Run], shown: list[str], others: int) -> pd.DataFrame:
-    """Map features to the plane with t-SNE, all of classes ``shown`` and the first of others."""
+    """Map all images of ``shown`` classes, and the first few of other classes, with t-SNE."""
     frames = []
     for run in runs:
         images = measures.labelled_images(run.config)
         first = images.groupby("class").cumcount() < others
         drawn = first | images["class_name"].isin(shown)
-        # the first two principal components as a start: the large shape is not random
+        # start from the first two principal components, so that the large shape is not random
         tsne = TSNE(init="pca", random_state=0)
         with threadpool_limits(1):  # the same picture every time
             plane = tsne.fit_transform(measures.features_of(run)[drawn])
@@ -126,7 +126,7 @@ def embed(runs: list[Run], shown: list[str], others: int) -> pd.DataFrame:
 
 
 def shown_classes(config: RunConfig, per_group: int) -> list[str]:
-    """Pick each group's most frequent, middle and rarest classes; of ten classes all."""
+    """Pick the largest majority, medium moderate and rarest minority classes; all if up to ten."""
     freq = tables.labels_of(config.dataset).class_freq
     classes = measures.labelled_images(config)
     classes = classes.value_counts(["class", "class_name", "group"]).reset_index()
@@ -145,7 +145,7 @@ def shown_classes(config: RunConfig, per_group: int) -> list[str]:
 
 
 def plot_features(frame: pd.DataFrame, ax: plt.Axes, shown: list[str]) -> plt.Axes:
-    """Draw images at their t-SNE coordinates, ``shown`` classes in colour, others in grey."""
+    """Plot images at their t-SNE coordinates, with ``shown`` classes in colour, others in grey."""
     others = frame[~frame["class_name"].isin(shown)]
     if len(others):
         grey = {"s": 5, "color": "0.8", "linewidth": 0, "label": "other classes"}
@@ -176,7 +176,7 @@ for name in settings.dataset:
 for name in settings.dataset:
     config = next(config for config in planned if config.dataset == name)
     classes = shown_classes(config, settings.shown)
-    plane = settings.table(name).astype({"class_name": str})  # of digits, too
+    plane = settings.table(name).astype({"class_name": str})  # names of digits are read as numbers
     count = len(settings.method)
     figure, axes = plt.subplots(1, count, figsize=(11, 5.6), squeeze=False)
     for ax, kind in zip(axes[0], settings.method, strict=True):

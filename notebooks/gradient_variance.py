@@ -87,10 +87,10 @@ settings
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def variances_of(runs: list[prslib.Run]) -> pd.DataFrame:
-    """Join the gradient variances of runs; "seen" is the share of the stream in percent."""
+    """Join the gradient variances of runs; "seen" is the percentage of the stream seen so far."""
     frames = []
     for run in runs:
-        # another order of the tasks drops another number of images
+        # the number of dropped images depends on the order of the tasks
         count = len(run.gradient_variance)
         seen = 100 * np.arange(1, count + 1) / count
         frames.append(run.gradient_variance.assign(seen=seen))
@@ -102,7 +102,7 @@ settings.write(rows, "curves")
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_gradient_variance(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
-    """Draw the variances of one data set on a logarithmic scale, geometric means over seeds."""
+    """Plot one data set's variances on a logarithmic scale, as geometric means over seeds."""
     styles = style.styles_of(frame["method"])
     style.draw_curves(frame, ax, "seen", "method", styles, log=True)
     ax.set(xlabel="share of the stream seen (%)", xlim=(0, 104), yscale="log")
@@ -140,6 +140,6 @@ ratio = logarithms["PRS"] - logarithms["CRS"]
 whole = np.exp(ratio.groupby("seed").mean()).mean() - 1
 at_end = np.exp(ratio[ratio.index.get_level_values("seen") > 75].mean()) - 1
 higher, at_the_end = (f"{abs(100 * gap):.0f} % {'lower' if gap < 0 else 'higher'}" for gap in (whole, at_end))
-sentence = f"On {name}, the gradient variance over the memory is {higher} with PRS than with CRS over the whole"
-sentence += f" stream, {'and' if whole * at_end > 0 else 'but'} {at_the_end} over the last quarter."
+sentence = f"On {name}, the gradient variance over the memory is {higher} with PRS than with CRS during the whole"
+sentence += f" stream, {'and' if whole * at_end > 0 else 'but'} {at_the_end} during the last quarter."
 settings.write_answer(sentence, name)

@@ -13,7 +13,7 @@
 # (*balanced test*). In its appendix, the paper also tests on images with about the class mix of
 # the stream (*imbalanced test*). For this second test, the paper sets the power $\rho$ of
 # Partitioning Reservoir Sampling (PRS) to 0.5. PRS assigns each class a share of the memory that
-# is proportional to the class frequency to the power of $\rho$. With $\rho = 0$ the shares are
+# is proportional to the class frequency raised to the power $\rho$. With $\rho = 0$ the shares are
 # equal, whereas with 0.5 the memory is balanced only in part. The paper reports "PRS with
 # $\rho=0.5$ performing better than all the other baselines while remaining very competitive on
 # the majority" (its **Table "Imbalanced test-set comparison"**).
@@ -43,7 +43,7 @@ from prslib.report.grids import check_compared, check_labels, configs_of
 
 
 def runs(settings):
-    """List a run of every method and seed, and PRS with both powers."""
+    """List a run of every method for each seed, and of PRS with both powers."""
     check_labels(settings.dataset, one=False)
     check_compared(settings.method, "CRS")
     fixed = {"few_seeds": settings.few_seeds, "dataset": settings.dataset}
@@ -105,7 +105,7 @@ against = settings.table("prs_minus_others")
 panels = against.sort_values("dataset", kind="stable")
 names = ", ".join(panels["dataset"].unique())
 panels = panels.assign(dataset=panels["dataset"] + ", " + panels["group"])
-title = f"{names}: scores of PRS with rho {settings.rho:g} minus each other method"
+title = f"{names}: scores of PRS with rho {settings.rho:g} minus scores of each other method"
 figure = style.contrast_panels(panels, title, "than")
 settings.show(figure, "prs_minus_others")
 display(Markdown(tables.in_short(against)))

@@ -45,9 +45,9 @@ from prslib.report.grids import check_compared, check_labels, standard_runs
 
 
 def runs(settings):
-    """List a run of every method and seed, and of ExStream with trained features.
+    """List a run of every method for each seed, and of ExStream with trained features.
 
-    The ledger compares these with ExStream's usual features, which are frozen.
+    The ledger compares these features with ExStream's usual features, which are frozen.
     """
     check_labels(settings.dataset, one=False)
     check_compared(settings.method, "CRS", "PRS")
@@ -68,7 +68,7 @@ from prslib.report.tables import BALANCED, MAIN_METRICS, TEST_WORDS
 
 
 def task_scores(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return final overall scores on each task's test samples in percent, large tasks first."""
+    """Return final overall scores in percent on each task's test samples, large tasks first."""
     rows = scores[scores["at_end"] & (scores["task"] != "seen")]
     rows = rows[(rows["group"] == "overall") & rows["metric"].isin(MAIN_METRICS)]
     rows = rows.drop(columns=["trained_tasks", "at_end", "draws"], errors="ignore")
@@ -95,7 +95,7 @@ def pick_methods(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["method"].isin(["CRS", "PRS", best])]
 
 def plot_tasks(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
-    """Draw the scores on each task, means over seeds with a line from the lowest to the highest."""
+    """Plot each task's mean scores over seeds, with a line from the lowest to the highest score."""
     looks = style.styles_of(frame["method"])
     options = {"hue": "method", "hue_order": list(looks), "errorbar": ("pi", 100)}
     options["palette"] = [look["color"] for look in looks.values()]
@@ -123,13 +123,13 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Task by task
 #
-# The picture shows the mAP over all classes of each task after the whole stream, measured on the
-# test samples of this task. It compares PRS, conventional reservoir sampling (CRS) and, Multitask
-# excluded, the method with the highest mAP on the smallest task (balanced test). Tasks are sorted
-# by their number of training samples, which is given in parentheses; the smallest task is on the
-# right. Marks are means over seeds, and lines extend from the lowest to the highest score. Compare
-# methods only within a task, because tasks differ in their number of classes and in their position
-# in the stream.
+# For each task, the picture shows the mAP over all classes of the task after the whole stream,
+# measured on the test samples of the task. It compares PRS, conventional reservoir sampling (CRS)
+# and the method with the highest mAP on the smallest task (balanced test, Multitask excluded).
+# Tasks are sorted by their number of training samples, which is given in parentheses; the smallest
+# task is on the right. Marks are means over seeds, and lines extend from the lowest to the highest
+# score. Compare methods only within a task, because tasks differ in their number of classes and in
+# their position in the stream.
 
 # %%
 for name in settings.dataset:

@@ -13,9 +13,9 @@
 # claims in the paper's text, with one statistical test for each claim and data set.
 #
 # The notebook reads the stored runs of the other notebooks with the same
-# [profile](../docs/quickstart.md#profiles). Missing runs are trained. If the parameter `missing`
-# is "leave", they are not trained, and claims that need them are marked as "not run". Results are
-# reported separately for three kinds of data:
+# [profile](../docs/quickstart.md#profiles). Missing runs are trained unless the parameter
+# `missing` is "leave". In this case, claims that need missing runs are marked as "not run". Results
+# are reported separately for three kinds of data:
 #
 # - `cocoseq-mini` is **a part of the paper's own data**: 2,072 of COCOseq's 35,072 training images,
 #   as features of a frozen network. Each method trains a network of two layers on these features.
@@ -113,7 +113,7 @@ CELLS += ["dataset", "data", "profile", "note"]
 
 
 def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
-    """Join every published cell and the mean over seeds of our corresponding runs, in percent."""
+    """Join every published cell with our corresponding mean over seeds, in percent."""
     theirs = printed_rows().rename(columns={"value": "theirs"})
     ours = results.merge(theirs[MATCH].drop_duplicates(), on=MATCH)
     data_sources = data_sources_of(ours["dataset"].unique())
@@ -135,7 +135,7 @@ def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
 
 
 def by_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Sum up the tables of `cells`: how much was run, how far off, in which order."""
+    """Summarise each table of `cells`: number of cells run, mean difference, rank correlation."""
     table = []
     for name, printed in rows.groupby("table", sort=False):
         run = printed[printed["status"] == "run"]
@@ -151,7 +151,7 @@ def by_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def rank_correlations(rows: pd.DataFrame) -> pd.Series:
-    """Return Spearman's correlation of the methods' order in columns with three or more."""
+    """Return Spearman's rank correlation of methods in each column with three or more of them."""
     by = [name for name in PLACE if name != "method"]
     correlations = [
         column[["ours", "theirs"]].corr("spearman").iloc[0, 1]
@@ -186,8 +186,8 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # All runs with the same seed use the same order of the stream and the same initial weights. The
 # statistic is therefore computed separately for each seed, and its interval is Student's t
 # interval over seeds. On real data, the interval also accounts for the sampling error of the test
-# set, which is estimated by resampling. On icons and clip art, whole families of pictures are
-# resampled, such as an icon and its outline.
+# set, which is estimated by resampling. On icons and clip art, whole families of pictures, such as
+# an icon and its outline, are resampled.
 #
 # Before correction, a claim
 #
@@ -197,12 +197,12 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # - is *undecided* in all other cases.
 #
 # A claim is also undecided if it has fewer than five seeds, or if its statistic is undefined for
-# one of its seeds. A claim that holds or does not hold before correction becomes undecided if it
-# is no longer significant after correction.
+# one of its seeds. A claim that *holds* or does *not hold* before correction becomes undecided if
+# it is no longer significant after correction.
 #
-# On each data set, the verdicts are corrected for the number of claims by Holm's method. All
-# tested claims except sensitivities are counted, including claims that imply another claim, such
-# as "PRS outperforms all five baselines". The intervals are not corrected for the number of
+# On each data set, the verdicts are corrected for the number of claims by Holm's method. All tested
+# claims except sensitivities (see below) are counted, including claims that imply another claim,
+# such as "PRS outperforms all five baselines". The intervals are not corrected for the number of
 # claims.
 #
 # In the tables, a row that begins with *sensitivity* repeats a claim with another measure, method
@@ -215,10 +215,10 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 # significantly below 0. The first of these two rules needs no correction for the number of cells,
 # because every cell must pass. The tables show the effect and the interval of the *weakest* cell,
 # which has the least evidence of being above 0. Because intervals differ in width, the weakest
-# cell is not always the cell with the smallest effect. The upper end of its interval is corrected
-# for the number of cells. A claim shows *no difference* only if the 95 % intervals of all cells,
-# which are not corrected, also lie between -2 and +2 points. Statistics in other units, such as
-# rank correlations, cannot show *no difference*.
+# cell is not always the cell with the smallest effect. The upper end of the weakest cell's interval
+# is corrected for the number of cells. A claim shows *no difference* only if the uncorrected 95 %
+# intervals of all cells also lie between -2 and +2 points. Statistics in other units, such as rank
+# correlations, cannot show *no difference*.
 #
 # The next table counts the verdicts after correction; each claim is counted once per data set.
 
@@ -226,7 +226,7 @@ display(settings.table("tables").rename(columns={"stand_ins": "synthetic"}).roun
 display(ledger.counts(decided))
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-VERDICT_STYLES = {  # colour and what to look for without colours
+VERDICT_STYLES = {  # colour, and a marker that is clear without colours
     "holds": {"color": "#0072B2", "marker": "o"},
     "does not hold": {"color": "#D55E00", "marker": "v"},
     "no difference": {"color": "#009E73", "marker": "s"},
@@ -235,7 +235,7 @@ VERDICT_STYLES = {  # colour and what to look for without colours
 
 
 def plot_claim(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
-    """Draw one claim of `decide`: a row for each data set, a tick for the paper's number."""
+    """Plot one claim of `decide`, with a row per data set and a tick for the paper's number."""
     places = np.arange(len(frame))
     paper = {"color": "black", "marker": "|", "linestyle": "", "markersize": 12}
     if frame["published"].notna().any():
@@ -278,9 +278,10 @@ settings.show(figure, "headlines", f"{title}; verdicts after Holm's correction")
 # the verdict and the effect with its interval. The unit of the effect is at the end of the claim's
 # description, and a negative effect contradicts the claim. A verdict can be *undecided* although
 # the interval excludes 0, because only the verdict is corrected for the number of claims. If the
-# verdict is not *holds*, parentheses describe the weakest cell: its score, the two methods of the
-# difference, and its class group or setting, if there are several. If an entry is empty, the claim
-# was not tested on this data set. The file `ledger_claims.csv` has one row per claim and data set.
+# verdict is not *holds*, parentheses describe the weakest cell: its score, the two methods that are
+# compared, and its class group or setting if the claim covers several. If an entry is empty, the
+# claim was not tested on this data set. The file `ledger_claims.csv` has one row per claim and data
+# set.
 
 # %%
 questions = decided["claim"].map(lambda name: CLAIMS[name].question)
@@ -291,8 +292,8 @@ for question, rows in decided.groupby(questions, sort=False):
 
 # %% [markdown]
 # One more claim is about runtime: in Table 1, the paper uses fewer seeds for GSS than for other
-# methods "due to its computational complexity". We therefore measured how long one training step of
-# the paper's network takes on a GPU with ten new and ten replayed images.
+# methods "due to its computational complexity". We therefore measured how long the paper's network
+# takes on a GPU for one training step with ten new and ten replayed images.
 
 # %%
 card = pd.read_csv(project_root() / "figures" / "bench" / "card_h100.csv")

@@ -29,8 +29,8 @@
 #   images. The tables show scores on 323 images of the paper's balanced test set and on 579 images
 #   of its imbalanced test set ([test sets](../docs/real_coco.md#test-sets)).
 # - `reutersseq` (Reuters), **another real stream**, which the paper does not use: news articles of
-#   Reuters-21578 with their topics (7,471 for training and 2,909 for testing), as features computed
-#   from their words. The largest class has 219 times as many articles as the smallest.
+#   Reuters-21578 (7,471 for training and 2,909 for testing) with their topics, as features computed
+#   from the words. The largest class has 219 times as many articles as the smallest.
 # - `mdiseq` (icons with their tags) and `clipartseq` (clip art with its keywords), **two further
 #   real streams**, which the paper does not use either.
 #
@@ -131,9 +131,9 @@ rows = tables.merge_published(tables.final(history), "main")
 # but the last. It is negative if the score rose. In each column, the best number is in bold.
 # Multitask is left out of this comparison because it sees all tasks at once.
 #
-# On the balanced test of `cocoseq-mini`, ExStream has about the same overall mAP as PRS. One
-# reason is that ExStream replaces two close feature vectors by their mean. A variant that keeps
-# the older of the two vectors instead has a lower mAP than PRS on the test set `open`
+# On the balanced test of `cocoseq-mini`, ExStream has about the same overall mAP as PRS. One reason
+# is that ExStream replaces two close feature vectors by their mean. A variant that instead keeps
+# the older of the two vectors has a lower mAP than PRS on the test set `open`
 # (`studies/exstream_merging.py`, `figures/studies/exstream_merging.csv`).
 
 # %% tags=["compute"]
@@ -147,7 +147,7 @@ settings.show_tables("table")
 # In the tables above, a label is predicted if its probability is above 0.5. The tables below show
 # F1 with two other ways to predict labels. With the *tuned threshold*, 0.5 is replaced by a
 # threshold that is chosen for each run on a fifth of its training samples. With *top 3*, the three
-# most probable classes are predicted for every sample. For details see
+# most probable classes are predicted for every sample. For details, see
 # [`precision_recall`](precision_recall.ipynb). The parameter `tuned_threshold` lists the methods
 # whose threshold is tuned.
 
@@ -196,7 +196,7 @@ def plot_methods(frame: pd.DataFrame, ax: plt.Axes, order: list[str], coloured: 
 
 
 def draw_groups(shown: pd.DataFrame, metrics: list[str]) -> plt.Figure:
-    """Draw the methods in the order of their overall mAP, a panel for each group and metric."""
+    """Draw the methods in the order of their overall mAP, with a panel per group and metric."""
     overall = shown[(shown["group"] == "overall") & (shown["metric"] == "mAP")]
     means = overall.groupby("method")["value"].mean().sort_values(ascending=False)
     best = next(one for one in means.index if not METHODS[one].offline)
@@ -212,7 +212,7 @@ def draw_groups(shown: pd.DataFrame, metrics: list[str]) -> plt.Figure:
 
 
 def draw_again(dataset: str, test_set: str, metric: list[str]) -> plt.Figure:
-    """Draw one metric or several on a test set."""
+    """Draw one or more metrics on a test set."""
     chosen = (scores["dataset"] == dataset) & (scores["test_set"] == test_set)
     chosen &= scores["group"].isin(ALL_GROUPS) & scores["metric"].isin([*metric, "mAP"])
     shown = tables.merge_published(scores[chosen].assign(measure="score"), "main")
@@ -284,11 +284,11 @@ against = settings.show_contrasts("prs_minus_others", title, "than")
 #
 # The picture compares the methods with CRS after each task. It shows the overall mAP of each method
 # on the test samples of all tasks so far, minus the mAP of CRS with the same seed. Vertical lines
-# extend from the mean by one standard deviation in both directions, computed over seeds. A separate
-# panel shows the numbers from the paper's appendix "Task Progression Results". Multitask has only
-# one score, measured after training on all tasks. A dashed line shows this score. Finetune and EWC
-# are omitted from the picture because they score lower than all other methods at the end of every
-# stream. The file `main_results_progression.csv` contains the scores of all methods.
+# extend one standard deviation over seeds above and below the mean. A separate panel shows the
+# numbers from the paper's appendix "Task Progression Results". Multitask has only one score,
+# measured after training on all tasks. A dashed line shows this score. Finetune and EWC are omitted
+# from the picture because they score lower than all other methods at the end of every stream. The
+# file `main_results_progression.csv` contains the scores of all methods.
 
 # %% tags=["compute"]
 steps = history[(history["task"] == "seen") & (history["group"] == "overall")]

@@ -51,7 +51,7 @@ def memories(settings):
 
 
 def runs(settings):
-    """List the runs whose memories depend on the network; `memories` are all."""
+    """List the runs whose memories depend on the network; `memories` lists all runs."""
     return [c for c in memories(settings) if not follows_from_labels(c.method)]
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
@@ -91,7 +91,7 @@ for name in settings.dataset:
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_class_shares(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
-    """Draw one memory's share of each class on one data set, group by group; the stream as bars."""
+    """Draw each class's share of one method's memory as a line, and of the stream as bars."""
     stream = frame[frame["method"] == "Stream"]
     ax.bar(stream["class_rank"], stream["share"], 1.0, color="0.82", label="stream")
     ((method, look),) = style.styles_of(set(frame["method"]) - {"Stream"}).items()
@@ -99,7 +99,7 @@ def plot_class_shares(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
     shares = memories.groupby("class_rank")["share"]
     mean, sd = shares.mean(), shares.std().fillna(0)
     ax.plot(mean, color=look["color"], drawstyle="steps-mid")
-    # all panels, each with another colour, share the legend
+    # the panels have different colours but share the legend
     if memories["seed"].nunique() > 1:
         band = {"alpha": 0.25, "linewidth": 0, "step": "mid"}
         ax.fill_between(mean.index, mean - sd, mean + sd, color=look["color"], **band)
@@ -165,11 +165,11 @@ means.set_axis(["to equal shares (%)", "to the shares in the stream (%)"], axis=
 # ## From which part of the stream?
 #
 # Each task is divided into quarters in the order of its samples in the stream. The pictures show
-# which share of the samples in memory comes from the first, second, third and fourth quarter of
-# the tasks. If a sampler keeps early and late samples with the same probability, each share is
-# about 25 % (dashed line). In single-label streams such as `imbal-digits`, each sample has one
-# label. In the other streams, a sample may have several labels. The memories of GSS and ExStream
-# are not shown here, because they cannot be computed from the labels alone.
+# what share of the samples in memory comes from the first, second, third and fourth quarter of the
+# tasks. If a sampler keeps early and late samples with the same probability, each share is about
+# 25 % (dashed line). In single-label streams such as `imbal-digits`, each sample has one label. In
+# the other streams, a sample may have several labels. The memories of GSS and ExStream are not
+# shown here, because they cannot be computed from the labels alone.
 #
 # CRS and CBRS are about equally likely to keep early and late samples. OCDM prefers late samples:
 # of several samples that are equally good to remove, it removes one at random, and early samples
@@ -184,7 +184,7 @@ settings.write(measures.memory_ages(configs), "age")
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_ages(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
-    """Draw the shares of memories that come from the quarters of each task, on one data set."""
+    """Draw what share of each memory comes from each quarter of the tasks, on one data set."""
     ax.axhline(25, color="0.55", linewidth=0.8, linestyle="--")
     for method, look in style.styles_of(frame["method"]).items():
         memories = frame[frame["method"] == method]
@@ -201,7 +201,7 @@ figure, axes = style.panel_grid(len(settings.age_dataset), 2, **shape)
 for ax, name in zip(axes, settings.age_dataset, strict=True):
     plot_ages(ages[ages["dataset"] == name], ax)
 axes[0].set_ylim(0)
-title = f"Part of each task from which the samples in memory come, {settings.say_seeds()}"
+title = f"Quarter of the task from which the samples in memory come, {settings.say_seeds()}"
 settings.show(figure, "age", title, narrow=1)
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
@@ -213,5 +213,5 @@ sentence += f" For the memory of CRS, these distances are {crs['to equal']:.0f} 
 first = ages[(ages["quarter"] == 1) & (ages["dataset"] == settings.age_dataset[0])]
 first = first.groupby("method")["share"].mean()
 sentence += f" On {settings.age_dataset[0]}, {first['PRS']:.0f} % of the samples in the memory of PRS and"
-sentence += f" {first['CRS']:.0f} % of those in the memory of CRS come from the first quarter of their task."
+sentence += f" {first['CRS']:.0f} % of the samples in the memory of CRS come from the first quarter of their task."
 settings.write_answer(sentence, settings.dataset[0])

@@ -26,8 +26,8 @@
 #   threshold, a second network is trained without a part of the training samples, and the threshold
 #   with the highest score on this held-out part is selected.
 #
-# Suppose that a change raises C-F1 at 0.5, but neither mAP nor C-F1 at the tuned threshold. Another
-# threshold could then have had the same effect without this change.
+# Suppose that a change raises C-F1 at the threshold of 0.5, but raises neither mAP nor C-F1 at the
+# tuned threshold. Another threshold could then have had the same effect without this change.
 #
 # The parameters of all losses were chosen by the same rule on held-out training samples
 # (`studies/loss_strength.py`). See [Loss functions](../docs/losses/index.md) for the formulas.
@@ -50,8 +50,8 @@ from prslib.checks import one_of
 from prslib.report.grids import check_labels, configs_of
 
 PLAIN = "multilabel_soft_margin"
-# chosen by studies/loss_strength.py, the loss with the highest score there first; other
-# data sets use the defaults of each loss
+# chosen by studies/loss_strength.py; the loss with the highest score there comes first.
+# Data sets that are not listed use the default parameters of each loss
 STRENGTHS = {
     "reutersseq": {
         "distribution_balanced": {"scale": 2.0, "gamma": 0.0, "kappa": 0.1},
@@ -69,7 +69,7 @@ STRENGTHS = {
 
 
 def runs(settings):
-    """List a run of every sampler with every loss and with balanced draws."""
+    """List a run of every sampler with every loss, and further runs with balanced draws."""
     check_labels(settings.dataset, one=False)
     for name in settings.balanced:
         one_of("loss", name, LOSSES)
@@ -122,8 +122,8 @@ settings
 # samples does not contain 0, and if there are at least five seeds. A change moves
 #
 # - *the ranking* if it changes the overall mAP significantly;
-# - *the threshold* if it changes C-F1 at 0.5 significantly, but C-F1 at the tuned threshold does
-#   not change significantly in the same direction;
+# - *the threshold* if it changes C-F1 significantly at the threshold of 0.5, but C-F1 at the tuned
+#   threshold does not change significantly in the same direction;
 # - *F1 at any threshold* if it changes C-F1 significantly and in the same direction at both
 #   thresholds, but does not change mAP significantly.
 #
@@ -133,7 +133,7 @@ settings
 # %% jupyter={"source_hidden": true} tags=["functions"]
 OWN = "C-F1 (tuned threshold)"
 WAYS = ["C-F1", OWN, "O-F1", "O-F1 (tuned threshold)", "mAP"]
-# what the tables show, with their words
+# the columns of the tables, and their names
 SHOWN = {
     (BALANCED, "mAP"): "mAP, balanced test",
     (BALANCED, "C-F1"): "C-F1 at 0.5, balanced test",
@@ -150,7 +150,7 @@ def name_arm(method: str, loss: str, draw: str = "uniform") -> str:
 
 
 def choose_loss(settings, dataset: str) -> str:
-    """Return the loss with the highest score on held-out samples, of those that are trained."""
+    """Return which of the losses in the settings has the highest score on held-out samples."""
     order = [*STRENGTHS.get(dataset, {}), *settings.loss]
     return next(name for name in order if name in settings.loss and name != PLAIN)
 
@@ -168,7 +168,7 @@ def name_bars(settings, dataset: str) -> dict[str, str]:
 
 
 def list_changes(settings, dataset: str) -> dict[str, tuple[str, str]]:
-    """Return the two combinations that each change compares, after and before."""
+    """Return the combinations after and before each change."""
     bars = name_bars(settings, dataset)
     return {
         "memory": (bars["memory"], bars["neither"]),
@@ -181,7 +181,7 @@ def list_changes(settings, dataset: str) -> dict[str, tuple[str, str]]:
 
 
 def compare_changes(rows: pd.DataFrame, settings) -> pd.DataFrame:
-    """Return what each change moves overall, with intervals, in every metric."""
+    """Return by how much each change moves every overall score, with intervals."""
     frames = []
     for name in settings.dataset:
         of_set = rows[rows["dataset"] == name]
@@ -193,7 +193,7 @@ def compare_changes(rows: pd.DataFrame, settings) -> pd.DataFrame:
 
 
 def compare_losses(rows: pd.DataFrame, settings) -> pd.DataFrame:
-    """Return each loss minus the plain one, with each sampler and a uniform draw, overall."""
+    """Compare each loss with the plain loss overall, for each sampler and uniform draws."""
     frames = []
     for method in settings.method:
         plain = name_arm(method, PLAIN)
@@ -204,7 +204,7 @@ def compare_losses(rows: pd.DataFrame, settings) -> pd.DataFrame:
 
 
 def say_moved(clearly: pd.Series) -> str:
-    """Say what a change moves, from which metrics' differences are significant."""
+    """Say what a change moves, given the metrics in which its difference is significant."""
     ranking = bool(clearly["mAP"])
     threshold = clearly["C-F1"] not in ("", clearly[OWN])
     if ranking and threshold:
@@ -234,7 +234,7 @@ BARS = dict(zip(("neither", "memory", "loss", "both"), ("0.45", *HUES[:3]), stri
 
 
 def plot_bars(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
-    """Draw the mean of each of `BARS` with a stroke of one standard deviation."""
+    """Draw the mean of each of `BARS`, and one standard deviation above and below it."""
     cells = frame.set_index("bar").reindex(list(BARS))
     bars = ax.bar(list(BARS), cells["value"], color=list(BARS.values()), width=0.65)
     ax.bar_label(bars, fmt="%.1f", label_type="center", color="white", fontweight="bold")
@@ -276,18 +276,18 @@ settings.show(figure, "scores", f"{title}, {settings.say_seeds()}", narrow=1)
 # ## What each change moves
 #
 # Each row of the tables shows by how many points a change raises or lowers the overall scores, with
-# 95 % intervals. Significant differences are in bold. Three rows combine two changes:
+# 95 % intervals. Significant differences are in bold. Three rows involve two changes:
 #
 # - *memory and loss* changes both the memory and the loss;
-# - *memory, with the loss* changes the memory from CRS to PRS, with the chosen loss before and
+# - *memory, with the loss* changes the memory from CRS to PRS, with the chosen loss both before and
 #   after;
 # - *loss, with the memory* changes the loss from the plain loss to the chosen loss, with the memory
-#   of PRS before and after.
+#   of PRS both before and after.
 #
-# In these tables, O-F1 is measured on an *imbalanced* test, which has about the class mix of the
-# stream, except on [icons](../docs/other_streams.md), whereas mAP and C-F1 are measured on a
-# balanced test. Because the majority classes dominate O-F1 on the imbalanced test, a change that
-# helps rare classes can lower O-F1.
+# In these tables, mAP and C-F1 are measured on a balanced test, whereas O-F1 is measured on an
+# *imbalanced* test, which has about the class mix of the stream, except on
+# [icons](../docs/other_streams.md). Because the majority classes dominate O-F1 on the imbalanced
+# test, a change that helps rare classes can lower O-F1.
 
 # %%
 changes = settings.table("changes")
@@ -316,7 +316,7 @@ gain = cells["difference"].map("{:+.1f}".format)
 
 
 def say_gains(change: str, metric: str) -> str:
-    """Say how much a change of the memory or the loss gains, data set by data set."""
+    """Say how many points a change gains in a metric on each data set."""
     gains = [f"{gain[name, change, metric]} points on {name}" for name in settings.dataset]
     return f"by {answers.join_words(gains)}"
 

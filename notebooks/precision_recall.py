@@ -44,7 +44,7 @@ from prslib.report.grids import main_runs, standard_runs
 
 
 def runs(settings):
-    """List the runs of `main_results`, and one of CRS and PRS with its predictions."""
+    """List the runs of `main_results`, and one run each of CRS and PRS with predictions."""
     first = settings.dataset[0], settings.seeds[0]
     kept = [
         replace(config, predictions=True, test_resamples=0)
@@ -171,7 +171,7 @@ WAYS = {"threshold of 0.5": "", "tuned threshold": " (tuned threshold)", "top 3"
 
 
 def draw_ways(frame: pd.DataFrame, group: str, left: str, right: str) -> plt.Figure:
-    """Draw the differences of both F1 in a class group, each on a test set."""
+    """Draw PRS minus CRS in both F1 scores of a class group, each on one test set."""
     names = frame["dataset"].unique()
     figure, axes = plt.subplots(1, 2, figsize=(11, 1.4 + 0.7 * len(names)), sharey=True)
     for ax, (f1, test) in zip(axes, [("C-F1", left), ("O-F1", right)], strict=True):
@@ -222,7 +222,7 @@ GRID = np.arange(0.02, 0.99, 0.02).round(2)
 
 
 def score_thresholds(run: prslib.Run) -> pd.DataFrame:
-    """Return both F1 of a run on both kinds of test set at each threshold, in percent."""
+    """Return both F1 scores of a run (%) at each threshold on both kinds of test set."""
     data = prslib.load_dataset(run.config.dataset)
     parts = []
     for test, threshold in product([BALANCED, IMBALANCED], GRID):
@@ -237,7 +237,7 @@ def score_thresholds(run: prslib.Run) -> pd.DataFrame:
 
 
 def draw_thresholds(frame: pd.DataFrame, threshold: float, group: str) -> plt.Figure:
-    """Draw both F1 over the threshold, and read them off at one threshold."""
+    """Draw both F1 scores over the threshold; legends show their values at one threshold."""
     figure, axes = plt.subplots(1, 2, figsize=(11, 3.6), sharey=True)
     cells = [("C-F1", BALANCED), ("O-F1", IMBALANCED)]
     for ax, (f1, test) in zip(axes, cells, strict=True):

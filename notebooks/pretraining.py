@@ -30,12 +30,12 @@
 #
 # The weights `digits` come from five pretrained networks, which are assigned to the seeds in
 # rotation. If a network is *frozen*, all its layers except the last keep their initial weights. The
-# pretrained weights are in the folder `data`, and `studies/pretrain.py` trains them again. The
+# pretrained weights are in the folder `data`, and can be recreated with `studies/pretrain.py`. The
 # profile `paper` uses COCOseq and compares random weights with weights pretrained on ImageNet.
 #
 # For EWC, the paper freezes all layers but the last, because EWC works poorly otherwise. In this
 # notebook, by contrast, EWC trains the same layers as conventional reservoir sampling (CRS) and
-# Partitioning Reservoir Sampling (PRS). The strength of its penalty is the same for all initial
+# Partitioning Reservoir Sampling (PRS). The strength of EWC's penalty is the same for all initial
 # weights.
 #
 # *The notebook takes a minute on two cores.*
@@ -59,7 +59,7 @@ from prslib.report.grids import check_compared, check_labels, zip_fields
 
 
 def runs(settings):
-    """List a run of every method and seed from each of the initial weights."""
+    """List a run of every method and seed for each of the initial weights."""
     check_labels(settings.dataset, one=False)
     check_compared(settings.method, "CRS", "PRS")
     starts = zip_fields(weights=settings.begun_with, frozen_stages=settings.frozen_stages)

@@ -99,7 +99,7 @@ METRIC_STYLES = style.styles_for([*MAIN_METRICS, *PRECISION_RECALL])
 
 
 def plot_sweep(frame, ax):
-    """Draw PRS's metrics on one test set against rho, with a ring at the best."""
+    """Draw PRS's metrics on one test set against rho, with a ring at each metric's best rho."""
     looks = {metric: METRIC_STYLES[metric] for metric in frame["metric"].unique()}
     style.draw_curves(frame, ax, "rho", "metric", looks)
     means = frame.groupby(["metric", "rho"])["value"].mean()
@@ -113,7 +113,7 @@ def plot_sweep(frame, ax):
 
 
 def draw_sweep(frame, title):
-    """Draw PRS's metrics against rho, a panel for each test set."""
+    """Draw PRS's metrics against rho, with a panel for each test set."""
     tests = frame["test_set"].unique()
     figure, axes = plt.subplots(1, len(tests), figsize=(10, 4), sharey=True, squeeze=False)
     for ax, test_set in zip(axes.flat, tests, strict=True):
@@ -124,7 +124,7 @@ def draw_sweep(frame, title):
 
 
 def draw_again(dataset, group, metric):
-    """Draw another class group, and one metric or several."""
+    """Draw one or more metrics of another class group."""
     chosen = (scores["dataset"] == dataset) & (scores["method"] == "PRS")
     chosen &= (scores["group"] == group) & scores["test_set"].isin(tables.TESTS)
     shown = scores[chosen & scores["metric"].isin(metric)]
@@ -156,7 +156,7 @@ MARKERS = {"overall": "s"} | GROUP_MARKERS
 
 
 def minus_crs(every):
-    """Return the differences of PRS at each rho from CRS, by group and metric."""
+    """Return the differences between PRS at each rho and CRS, by group and metric."""
     crs = every[every["method"] == "CRS"]
     frames = []
     for rho, rows in every[every["method"] == "PRS"].groupby("rho"):

@@ -57,8 +57,9 @@ from prslib.report.grids import check_compared, check_labels, configs_of
 from prslib.datasets.base import schedule_of, schedule_text
 from prslib.report.tables import labels_of
 
-# The appendix's tables, as the main text has other numbers for PRS. COCOseq's standard
-# schedule is in the table of memory sizes, and its forgetting in the main table only.
+# The appendix's tables are used because the main text has other numbers for PRS. For COCOseq's
+# standard schedule, scores are in the table of memory sizes, and forgetting is only in the
+# main table.
 SCHEDULE_TABLES = ("coco_schedules", "nus_schedules", "coco_memory", "main")
 
 TABLE_2 = "memory_and_schedules"
@@ -83,12 +84,12 @@ def runs(settings):
 
 
 def permuted_schedules(dataset: str, count: int) -> list[tuple[int, ...]]:
-    """List up to ``count`` schedules besides the standard one: the paper's, or any others."""
+    """List up to ``count`` non-standard schedules: the paper's, or any if it has none."""
     cells = pd.concat([published.load(table) for table in (TABLE_2, *SCHEDULE_TABLES)])
     papers = cells[cells["dataset"] == labels_of(dataset).stands_for]
     schedules = [schedule_of(text) for text in papers["schedule"].unique()]
     usual = DATASETS[dataset].recipe.schedule
-    if not schedules:  # the paper does not have the data set
+    if not schedules:  # the paper does not use the data set
         schedules = list(permutations(sorted(usual)))
     return [order for order in schedules if order != usual][:count]
 
@@ -106,7 +107,7 @@ ARROW = "\N{RIGHTWARDS ARROW}"
 
 
 def scores_by_schedule(scores: pd.DataFrame) -> pd.DataFrame:
-    """Pick the final scores of every schedule at the standard memory size, with the paper's."""
+    """Pick final scores of every schedule at the standard memory size; add the paper's."""
     rows = _with_memory(scores)
     rows = _with_published(rows[rows["paper_memory"] == STANDARD], SCHEDULE_TABLES)
     return rows.assign(order=rows["schedule"].str.replace(",", ARROW))
@@ -122,17 +123,17 @@ def scores_by_memory(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_memory(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return the final scores of runs with a memory, and both memory sizes as "500 [2000]"."""
+    """Return final scores of runs with a memory; "500 [2000]" is our size and the paper's."""
     rows = tables.final(scores[scores["memory_size"] > 0])
     usual = rows["dataset"].map(lambda name: DATASETS[name].recipe.memory_size)
-    # to the hundred, because sizes are whole numbers
+    # rounded to hundreds, because memory sizes are whole numbers
     paper = (rows["memory_size"] / usual * STANDARD).round(-2).astype("Int64")
     both = rows["memory_size"].astype(str) + " [" + paper.astype(str) + "]"
     return rows.assign(paper_memory=paper, memory=both)
 
 
 def _with_published(rows: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
-    """Add each published number from the first table that prints it, and from Table 2."""
+    """Add each published number from the first table that prints it, and Table 2's number."""
     ours = rows.assign(memory_size=rows["paper_memory"])
     also = ["schedule", "memory_size"]
     merged = [tables.merge_published(ours, name, also=also) for name in names]
@@ -145,7 +146,7 @@ def _with_published(rows: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
 
 
 def table_2(*frames: pd.DataFrame) -> pd.DataFrame:
-    """Average the overall scores of the settings that Table 2 prints, with its numbers."""
+    """Average the overall scores of the settings in Table 2, and add the paper's numbers."""
     rows = pd.concat(frames).drop(columns=["published", "draws", "order"], errors="ignore")
     rows = rows.rename(columns={"table_2": "published"}).dropna(subset="published")
     return tables.average(rows[rows["measure"] == "score"].drop_duplicates())
@@ -197,10 +198,10 @@ by_size = settings.show_contrasts("sizes_prs_minus_crs", title, "memory")
 # ## Table 2
 #
 # The table compares our scores for the schedules and memory sizes of COCOseq with the paper's
-# Table 2. All scores are overall scores in percent, and ours are measured on the balanced test
-# set. The pictures above use the scores in the paper's appendix instead, which differ from Table
-# 2 for PRS. The files `schedules_and_memory_schedules.csv` and `schedules_and_memory_sizes.csv`
-# contain our scores for every data set, class group and test set.
+# Table 2. All scores are overall scores in percent, and ours are measured on the balanced test set.
+# The pictures above use the scores in the paper's appendix instead. For PRS, these scores differ
+# from the scores in Table 2. The files `schedules_and_memory_schedules.csv` and
+# `schedules_and_memory_sizes.csv` contain our scores for every data set, class group and test set.
 
 # %% tags=["compute"]
 settings.write(table_2(by_schedule, by_memory), "table_2")

@@ -50,7 +50,8 @@ from prslib import DATASETS
 from prslib.checks import one_of
 from prslib.report.grids import check_labels, sampler_runs
 
-# each is a field of RunConfig, and its value or a factor of the data set's standard
+# a field of RunConfig for each setting, with its new value or, if the name contains " x ",
+# the factor by which the data set's standard value is multiplied
 SETTINGS = {
     "step size x 1/3": ("learning_rate", 1 / 3),
     "step size x 3": ("learning_rate", 3),
@@ -75,7 +76,7 @@ def changed(dataset: str, setting: str) -> dict:
 
 
 def runs_by_setting(settings):
-    """List the runs of each setting, the standard one first."""
+    """List the runs of each setting, the standard setting first."""
     check_labels(settings.dataset, one=False)
     return {
         setting: [
@@ -104,7 +105,7 @@ from prslib.report import answers, notebook, style, tables
 from prslib.report.style import HUES, STYLE, styles_of
 from prslib.report.tables import BALANCED, IMBALANCED, TEST_WORDS
 
-# the scores of the verdict
+# the scores on which the answer is based
 CELLS = [("mAP", BALANCED), ("C-F1", BALANCED), ("O-F1", IMBALANCED)]
 
 # %%
@@ -145,7 +146,7 @@ def is_turned(cells: pd.DataFrame) -> pd.Series:
 
 
 def plot_settings(cells: pd.DataFrame, ax: plt.Axes, look: dict) -> plt.Axes:
-    """Draw a sampler minus CRS, a row for each stream with all settings below each other."""
+    """Draw a sampler minus CRS: one row per stream, in which the settings are below each other."""
     names, every = list(cells["dataset"].unique()), list(cells["setting"].unique())
     line = cells["setting"].map(every.index) / len(every) - 0.5 + 0.5 / len(every)
     cells = cells.assign(place=cells["dataset"].map(names.index) + 0.85 * line)
@@ -167,7 +168,7 @@ def plot_settings(cells: pd.DataFrame, ax: plt.Axes, look: dict) -> plt.Axes:
 
 
 def draw_settings(gaps: pd.DataFrame, method: str) -> plt.Figure:
-    """Draw a sampler minus CRS in all settings, a panel for each score."""
+    """Draw a sampler minus CRS in all settings, with a panel for each score."""
     height = 1.6 + gaps["dataset"].nunique()
     figure, axes = plt.subplots(1, len(CELLS), figsize=(11, height), sharey=True)
     for ax, (metric, test_set) in zip(axes, CELLS, strict=True):
@@ -196,12 +197,12 @@ settings.show(draw(settings.method[0]), "minus_crs", narrow=1, redraw=draw, meth
 # - `settings`: number of other settings;
 # - `survives`: number of these other settings in which the difference has the same sign as in the
 #   standard setting;
-# - `turns`: other settings in which the sign is opposite, in capitals if the difference is
-#   significant there.
+# - `turns`: names of the other settings in which the sign is opposite, in capitals if the
+#   difference is significant there.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def survivors(gaps: pd.DataFrame) -> pd.DataFrame:
-    """Count the settings with the same sign as the standard one, and name the rest."""
+    """Count the settings that keep the sign of the standard setting, and name the others."""
     table = []
     keys = ["dataset", "test_set", "metric", "method"]
     for key, cells in gaps.groupby(keys, sort=False):

@@ -50,7 +50,7 @@ from prslib.report.grids import check_compared, check_labels
 
 
 def runs(settings):
-    """List a run of every order of the classes, method and seed."""
+    """List a run of every method and seed in every order of the classes."""
     check_labels(settings.dataset, one=True)
     check_compared(settings.method, "CRS", "PRS")
     names = available(settings.dataset)
@@ -116,7 +116,7 @@ def printed_accuracies(stands_for: str) -> pd.DataFrame:
 
 
 def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Lay out accuracies as in the paper, mean ± s.d., a column for each task (Appendix)."""
+    """Lay out accuracies (mean ± s.d.) as in the paper, with a column per task (Appendix)."""
     cells = rows.groupby(["order", "method", "trained_tasks"])["value"]
     sd = cells.std().map(" ± {:.1f}".format).replace(" ± nan", "")
     table = (cells.mean().map("{:.1f}".format) + sd).unstack().fillna("")
@@ -140,10 +140,9 @@ for name in names:
     display(Markdown(f"**The paper's {printed[name]}**"), theirs)
 
 # %% [markdown]
-# The pictures show the accuracy of each method with a memory after each task, minus the accuracy of
-# conventional reservoir sampling (CRS) with the same seed. Vertical lines extend from the mean by
-# one standard deviation in both directions, computed over seeds. The paper's numbers are in a
-# separate panel.
+# For each method with a memory, the pictures show the accuracy after each task minus the accuracy
+# of conventional reservoir sampling (CRS) with the same seed. Vertical lines extend one standard
+# deviation over seeds above and below the mean. The paper's numbers are in a separate panel.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 # methods that are not compared with CRS; all other methods have a memory
@@ -151,14 +150,14 @@ NOT_COMPARED = ("Multitask", "Finetune", "CRS")
 
 
 def leads_on_crs(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return how far the other methods with a memory are above CRS at each seed, in points."""
+    """Return by how many points other methods with a memory are above CRS at each seed."""
     rows = rows.assign(measure="score").drop(columns="published", errors="ignore")
     others = [name for name in style.styles_of(rows["method"]) if name not in NOT_COMPARED]
     return tables.leads(rows, others, "CRS", ["order", "trained_tasks"])
 
 
 def draw_leads(ours: pd.DataFrame, theirs: pd.DataFrame, stands_for: str) -> plt.Figure:
-    """Draw `leads_on_crs`, a panel for each of our orders of the classes and one of the paper's."""
+    """Draw `leads_on_crs`: a panel for each of our class orders, and one for the paper."""
     panels = [(f"order of the classes: {order}", rows) for order, rows in ours.groupby("order", sort=False)]
     panels.append((f"the paper's {stands_for}", theirs))
     figure, axes = style.panel_grid(len(panels), 2, top=1, height=3.4)
@@ -179,7 +178,7 @@ for name in names:
 # %% [markdown]
 # ## What holds
 #
-# The picture shows the accuracy of each method with a memory after the last task, minus the
+# For each method with a memory, the picture shows the accuracy after the last task minus the
 # accuracy of CRS with the same seed. The sentences below the picture summarise the differences
 # between PRS and CRS after each task, because the paper claims that "PRS starts to outperform after
 # four tasks have been trained".
@@ -216,14 +215,14 @@ settings.write_answer(sentence, names[0])
 # accuracy than CRS.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-STUDY = "studies/class_orders.csv"  # made by the script of that name
+STUDY = "studies/class_orders.csv"  # made by the script of the same name
 
 
 def order_scores(dataset: str, look: str, count: int) -> pd.DataFrame:
-    """Look up accuracies in up to `count` orders (%), and the paper's for its data.
+    """Return accuracies (%) in up to `count` orders, and the paper's accuracies.
 
-    Looks are those of studies/class_orders.py: "random" orders as they were drawn,
-    "second" and "third" of its search, the nearest to the paper's numbers first.
+    `look` selects orders from studies/class_orders.py: "random" orders, as they were drawn, or
+    those of the "second" or "third" round of the search, nearest to the paper first.
     """
     runs = pd.read_csv(project_root() / STUDY).fillna({"variant": ""})
     runs = runs[(runs["dataset"] == dataset) & (runs["look"] == look)]
@@ -289,9 +288,9 @@ for name in mlps:
     last = by_order.query("method == 'PRS' and trained_tasks == 5")
     values = last.pivot(index="schedule", columns="variant", values="value")
     gap = values["authors"] - values["paper"]
-    text = f"- {name}: released code minus our implementation is {gap.mean():+.1f} points in accuracy "
-    text += f"after the last task (standard deviation {gap.std():.1f} over {len(gap)} orders, standard error "
-    display(Markdown(f"{text}{gap.sem():.1f})."))
+    text = f"- {name}: after the last task, the accuracy of the released code minus the accuracy of our "
+    text += f"implementation is {gap.mean():+.1f} points (standard deviation {gap.std():.1f} over "
+    display(Markdown(f"{text}{len(gap)} orders, standard error {gap.sem():.1f})."))
 
 # %% [markdown]
 # ## Which order was it?
@@ -299,8 +298,8 @@ for name in mlps:
 # The accuracy of a method cannot exceed the share of the test set that belongs to the classes seen
 # so far. In the paper, Finetune reaches 21.47 % after its first task. In the test set of MNIST,
 # only the pairs {1, 2} and {1, 7} have such a large share. A mean of 21.47 % over seeds is possible
-# only if nearly every seed began with one of these pairs. The order was therefore the same for all
-# seeds, and it was not the plain order, which begins with {0, 1}. Because Finetune remembers little
+# only if nearly every seed began with one of these pairs. The order was therefore almost certainly
+# the same for all seeds, and it was not the plain order, which begins with {0, 1}. Because Finetune remembers little
 # except the last pair, its accuracy after the last task shows roughly which pair was the last.
 #
 # The script `studies/class_orders.py` searched for the order in three rounds:
@@ -342,10 +341,10 @@ for name in mlps if settings.search else []:
 # - **The paper's table can be reproduced, except for GSS.** The accuracy of Multitask, which does
 #   not depend on the order, is close to the paper's number. In two orders of the last round of the
 #   search, both of which begin with {1, 2}, all accuracies of Finetune, CRS and PRS are within 5
-#   points of the paper's accuracies. The search used an earlier version of PRS. With the present
-#   version, the accuracy of PRS after the last task in the nearest of these orders is 5.3 points
-#   below the paper's. Moreover, the two orders were selected from 5,040 by the same fifteen numbers
-#   with which they are compared.
+#   points of the paper's accuracies. The search used an earlier version of PRS. In the nearest of
+#   these orders, the final accuracy of the present version is 5.3 points below the paper's.
+#   Moreover, the two orders were selected from 5,040 orders by the same fifteen numbers with which
+#   they are compared.
 # - **The row of GSS is not reproduced.** In the order closest to the paper, the final accuracy of
 #   GSS is between the accuracies of CRS and PRS, as in the paper, but it is much lower than the
 #   paper's number for GSS. From the second to the third task, the accuracy of GSS falls in our runs
@@ -363,10 +362,10 @@ for name in mlps if settings.search else []:
 #   the first task stays below the paper's.
 # - **The lead of PRS over CRS is due to the method, not to the order.** PRS has a higher final
 #   accuracy than CRS in nearly all random orders, with one seed each, and its median lead is about
-#   as large as its lead in the paper. In the plain order {0, 1}, {2, 3}, ... the lead is smaller.
-#   In this order, the last pair has the fewest images, and the final accuracies of the methods with
-#   a memory are far below the paper's numbers. The paper's scores in a single order are therefore
-#   no guide to the scores in other orders.
+#   as large as its lead in the paper. In the plain order ({0, 1}, {2, 3}, ...), the lead is
+#   smaller. In this order, the last pair has the fewest images, and the final accuracies of the
+#   methods with a memory are far below the paper's numbers. The paper's scores in a single order
+#   are therefore no guide to the scores in other orders.
 # - **Whether PRS "starts to outperform" CRS only "after four tasks" depends on the order.**
 #   Averaged over the random orders, PRS is ahead of CRS after every task, and its lead grows with
 #   each task.

@@ -24,8 +24,8 @@
 # The two measures can disagree, because a rare class that was never learned well has few points to
 # lose, but may lose all of them.
 #
-# The caption of Figure 1 does not state which score is plotted, and for which three of COCOseq's
-# four tasks. We plot the first three tasks after training on the fourth, because forgetting is not
+# The caption of Figure 1 does not state which score is plotted or for which three of COCOseq's four
+# tasks. We plot the first three tasks after training on the fourth, because forgetting is not
 # defined for the last task. Our score is average precision (AP), which needs no threshold.
 #
 # The [profile](../docs/quickstart.md#profiles) `quick` runs on `cocoseq-mini`, 6 % of the real
@@ -113,7 +113,7 @@ SIZE_COLOUR = "#117733"
 
 
 def plot_tail_forgetting(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
-    """Draw forgetting as bars, tasks from left to right, and the classes' sizes as a line."""
+    """Draw forgetting as bars and class sizes as a line, with tasks from left to right."""
     frame = frame.assign(at=frame["place"] + 1.5 * pd.factorize(frame["task"])[0])
     for group, colour in GROUP_COLOURS.items():
         rows = frame[frame["class_group"] == group]
@@ -153,9 +153,9 @@ for name in settings.dataset:
 #
 # This section compares the forgetting of the minority classes with the forgetting of the majority
 # classes. The closest published numbers are the *forget* rows of Table 1. They show, for each group
-# of classes, which share of its best score has been lost. They were measured with a memory of 2000,
-# which is twice as large as our memory if both are compared with the length of the stream. We
-# therefore expect more forgetting in our runs.
+# of classes, what share of its best score has been lost. They were measured with a memory of 2000
+# samples, which is twice as large as our memory relative to the length of the stream. We therefore
+# expect more forgetting in our runs.
 #
 # The picture shows, for both measures, the forgetting of mAP on the minority classes minus the
 # forgetting of mAP on the majority classes. Lines are 95 % intervals over seeds and test samples. A
@@ -169,13 +169,13 @@ LOST = {"forget": "share of the best mAP", "lost": "points of mAP"}
 
 
 def minority_minus_majority(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return how much more of its mAP the minority has lost than the majority, by method."""
+    """Return how much more mAP the minority has lost than the majority, by method."""
     is_compared = scores["group"].isin(["minority", "majority"]) & (scores["metric"] == "mAP")
     rows = scores[is_compared & scores["measure"].isin(LOST)]
     rows = rows.drop(columns=["trained_tasks", "task", "at_end"])
     rows = tables.merge_published(rows, "main")
     rows = rows.assign(lost=rows["measure"].map(LOST), measure="score")
-    # the two groups are compared as two methods are
+    # the two groups are compared in the same way as two methods
     rows = rows.rename(columns={"method": "group", "group": "method"})
     groups = rows["group"].unique()
     gaps = tables.contrasts(rows, "minority", "majority", groups, by=["lost"])

@@ -58,7 +58,7 @@ settings
 # labels, which the picture joins by a line. The first samples fill the memory (Algorithm 1, lines 6
 # to 9). Each later sample is either dropped or overwrites a sample in memory. A sample in memory
 # may be overwritten later. The random seed was chosen so that a single removal illustrates every
-# case of the section on sample-out.
+# case in the section on sample-out.
 #
 # If you run the notebook, two sliders change the size of the memory and the power $\rho$, which the
 # next section explains.
@@ -85,13 +85,13 @@ def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list:
         slot = int(sampler.place(label[None])[0])
         step = SimpleNamespace(sample=sample, label=label, decision=decision)
         step.slot = slot  # -1 for none
-        step.memory = memory  # bool (n, C), labels in the filled slots before
+        step.memory = memory  # bool (n, C), labels in the filled slots before this step
         steps.append(step)
     return steps
 
 
 def fates(steps: list) -> pd.DataFrame:
-    """Say what became of each sample, as in `FATES`; a row for each of its labels."""
+    """Return the fate of each sample (a key of `FATES`), with one row per label."""
     frame = pd.DataFrame(map(vars, steps))
     frame["class"] = frame["label"].map(np.flatnonzero)
     frame["acceptance"] = [step.decision.acceptance for step in steps]
@@ -163,7 +163,7 @@ RHO_MARKERS = "oDs^vP"
 
 
 def quotas(stream: np.ndarray, size: int, rhos: list[float], seed: int) -> pd.DataFrame:
-    """Return the quota and the labels in memory of every class, for each rho (Eq. 1)."""
+    """Return each class's quota and number of labels in memory, for each rho (Eq. 1)."""
     frames = []
     nothing = np.zeros(stream.shape[1], np.bool_)
     for rho in rhos:
@@ -189,11 +189,11 @@ def plot_frequencies(stream: np.ndarray, ax: plt.Axes) -> plt.Axes:
 
 
 def plot_quotas(frame: pd.DataFrame, ax: plt.Axes, letters: bool = True) -> plt.Axes:
-    """Draw quotas as lines and memories as marks, by letter or by rank on a log scale (Eq. 1)."""
+    """Draw quotas as lines and labels in memory as marks, by letter or rank (Eq. 1)."""
     middle = (frame["rho"].nunique() - 1) / 2
     for k, (rho, classes) in enumerate(frame.groupby("rho")):
         look = {"color": HUES[k % len(HUES)], "marker": RHO_MARKERS[k % len(RHO_MARKERS)]}
-        # few marks: side by side
+        # few marks are shown side by side
         rank = classes["class"] + (0.08 * (k - middle) if letters else 1)
         ax.plot(rank, classes["quota"], color=look["color"], linewidth=1.4)
         label = rf"$\rho$ = {rho:g}"
@@ -231,7 +231,7 @@ ENTRIES = {"entered": FATES["kept"], "dropped": FATES["dropped"]}
 
 
 def contributions(step: SimpleNamespace) -> pd.DataFrame:
-    """Return what each label of a sample adds to its probability of entering (Eq. 2)."""
+    """Return what each label adds to the probability that its sample enters (Eq. 2)."""
     decision = step.decision
     frame = pd.DataFrame({"n": decision.class_freq, "m": decision.quota})
     frame["ratio"] = frame["m"] / frame["n"]
@@ -282,10 +282,10 @@ display(Markdown(text), terms.round(4))
 # PRS draws one of the classes with a positive surplus, with probability softmax$(\delta_i)$. The
 # left picture shows the surpluses and these probabilities; the drawn class is orange.
 #
-# The *members* of the drawn class are its samples in memory. The candidates $K$ for removal are the
-# members with the fewest labels of classes without a surplus. In the paper's notation, the
-# candidates have the largest $\neg y \cdot q$ (`score` in the table), with $q_i = 1$ for a class
-# without a surplus.
+# The *members* of the drawn class are its samples in memory. For each member, PRS counts the labels
+# whose classes have no surplus. The candidates $K$ for removal are the members with the lowest
+# count. In the paper's notation, the candidates have the largest $\neg y \cdot q$ (`score` in the
+# table), with $q_i = 1$ if class $i$ has no surplus.
 #
 # PRS removes the candidate whose removal brings the memory closest to the target. The right picture
 # shows the distance to the target after each possible removal; members that are not candidates are
@@ -295,7 +295,7 @@ display(Markdown(text), terms.round(4))
 # again.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
-ROLES = {  # of a sample when a slot is overwritten
+ROLES = {  # of samples in memory when a slot is overwritten
     "removed": {"color": "#D55E00", "marker": "X"},
     "equally good": {"color": "#E69F00", "marker": "o"},
     "other candidate": {"color": "#56B4E9", "marker": "s"},
@@ -304,7 +304,7 @@ ROLES = {  # of a sample when a slot is overwritten
 
 
 def shrunk_class(step: SimpleNamespace) -> int:
-    """Return the most likely class whose shrinking explains the slot that was overwritten."""
+    """Return the most likely of the classes whose shrinking explains the overwritten slot."""
     decision = step.decision
     possible = [c for c, slots in decision.leaving.items() if step.slot in slots]
     return max(possible, key=lambda c: decision.class_probability[c])
@@ -328,7 +328,7 @@ def candidates(step: SimpleNamespace) -> pd.DataFrame:
 
 
 def clearest_removal(steps: list) -> SimpleNamespace:
-    """Return the first removal whose candidates have the most roles."""
+    """Return the first of the removals with the largest number of different roles."""
     removals = [s for s in steps if s.slot >= 0 and s.decision.candidates]
     return max(removals, key=lambda step: candidates(step)["role"].nunique())
 
@@ -348,7 +348,7 @@ def plot_surpluses(step: SimpleNamespace, ax: plt.Axes) -> plt.Axes:
 
 
 def plot_candidates(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
-    """Draw the distance without each member of the shrunk class (Eq. 5); those outside K on top."""
+    """Draw the distance without each member (Eq. 5); members outside K are on top."""
     top = frame["distance"].max() + 0.6
     height = frame["distance"].fillna(top)
     for role, look in ROLES.items():
@@ -378,8 +378,8 @@ display(Markdown(f"{text} ({names(shown.memory[shown.slot])})."), members)
 #
 # In this section, PRS processes a randomly drawn stream that is about as long as COCOseq. COCOseq,
 # the paper's stream of COCO images, has 35,072 images of 70 classes with 1.22 labels per image. The
-# memory has the same relative size as in the paper, 2,000 for 35,000 samples. Classes are ranked by
-# frequency, and the probability of a class decreases with its rank.
+# memory has the same relative size as in the paper: 2,000 slots for a stream of 35,000 samples.
+# Classes are ranked by frequency, and the probability of a class decreases with its rank.
 
 # %%
 size = settings.samples * 2 // 35
@@ -392,6 +392,6 @@ settings.write(kept, "long_stream")
 settings.show(figure, "long_stream")
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
-sentence = "PRS is more likely to store a sample of rare classes than one of frequent classes,"
+sentence = "PRS is more likely to store a sample of rare classes than a sample of frequent classes,"
 sentence += " and makes room by removing a sample of a class that exceeds its target share."
 settings.write_answer(sentence)

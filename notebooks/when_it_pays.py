@@ -10,7 +10,7 @@
 # # When does a balanced memory pay?
 #
 # A balanced memory gives rare classes a larger share than they have in the stream, at the expense
-# of the frequent classes. We test on four real streams whether this exchange is worthwhile:
+# of the frequent classes. We test whether this exchange is worthwhile on four real streams:
 # `cocoseq-mini` (COCO images), `reutersseq` (news articles), `mdiseq` (icons) and `clipartseq`
 # (clip art). The [samplers](../docs/samplers/index.md) CBRS, PRS and OCDM, which balance the
 # memory, are compared with CRS, which keeps the class mix of the stream.
@@ -61,7 +61,7 @@ def stream_runs(settings):
 
 
 def class_runs(settings):
-    """List the runs of CRS and CBRS whose single classes are scored, by size of the memory."""
+    """List the runs of CRS and CBRS in which single classes are scored, at all memory sizes."""
     made = [run for run in stream_runs(settings) if run.method in ("CRS", "CBRS")]
     for name in settings.dataset:
         for share in settings.shares:
@@ -72,7 +72,7 @@ def class_runs(settings):
 
 
 def cut_names(settings):
-    """List the draws of each cut."""
+    """List the names of the subsampled streams, one per random draw of a cut."""
     ends = ["", *(f"-{number}" for number in range(2, settings.draws + 1))]
     return [f"reutersseq-{cut}{end}" for cut in settings.cuts for end in ends]
 
@@ -147,15 +147,15 @@ display(sizes[sizes["dataset"].isin(settings.dataset)].round(2))
 # ## Each sampler minus CRS
 #
 # The picture shows the score of each sampler minus the score of CRS. The left panel shows mAP on
-# the balanced test set, and the right panel shows O-F1 on the imbalanced test set. Both scores
-# are computed over all classes after the last task. Lines are 95 % intervals over seeds and test
+# the balanced test set, and the right panel shows O-F1 on the imbalanced test set. Both scores are
+# computed over all classes after the last task. Lines are 95 % intervals over seeds and test
 # samples. Grey names mark further streams from [public
-# collections](../docs/other_streams.md#further-public-collections), of which this repository
+# collections](../docs/other_streams.md#further-public-collections), for which this repository
 # contains only the results.
 
 # %% tags=["compute"]
 finished = prslib.run_all(stream_runs(settings), device=settings.device)
-metrics = [*MAIN_METRICS, *F1_OTHERWISE[:2]]  # these at the tuned threshold
+metrics = [*MAIN_METRICS, *F1_OTHERWISE[:2]]  # the latter at the tuned threshold
 rows = tables.final(tables.scores_of(finished), metrics)
 rows = tables.label_powers(rows, settings.powers)
 groups = ["overall", "majority", "minority"]
@@ -171,7 +171,7 @@ def further_streams(name: str) -> pd.DataFrame:
 
 
 def draw_streams(frame: pd.DataFrame) -> plt.Figure:
-    """Draw samplers minus CRS on each stream, those of the report in black, on both tests."""
+    """Draw samplers minus CRS on each stream and both tests; the report's streams are in black."""
     height = 1.6 + 0.62 * frame["dataset"].nunique()
     figure, axes = plt.subplots(1, 2, figsize=(9, height), sharey=True)
     for ax, (metric, test_set) in zip(axes, SHOWN, strict=True):
@@ -215,7 +215,7 @@ COLOURS = ("0.1", "0.5", "0.75")
 
 
 def class_changes(finished) -> pd.DataFrame:
-    """Measure how CBRS changes the AP of each class against CRS, by data set and memory."""
+    """Return the AP of each class with CBRS minus its AP with CRS, by stream and memory size."""
     frames = []
     for run in finished:
         size = run.config.resolved["memory_size"]
@@ -233,7 +233,7 @@ def class_changes(finished) -> pd.DataFrame:
 
 
 def class_places(name: str) -> pd.DataFrame:
-    """Return each class's size over the mean class's, and the place of its task from 0 to 1."""
+    """Return each class's size relative to the mean, and its task's position from 0 to 1."""
     data = tables.labels_of(name)
     order = list(DATASETS[name].recipe.schedule)
     places = [order.index(task) / (len(order) - 1) for task in data.class_task]
@@ -243,7 +243,7 @@ def class_places(name: str) -> pd.DataFrame:
 
 
 def by_bin(classes: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Average the change over the classes of a stream in a bin, then over streams."""
+    """In each bin, average the change over the classes of each stream, then over streams."""
     means = classes.groupby(["share", column, "dataset"], observed=True)["change"].mean()
     means = means.rename("value").reset_index().astype({column: str})
     table = over_seeds(means, ["share", column])
@@ -252,7 +252,7 @@ def by_bin(classes: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 def plot_changes(frame: pd.DataFrame, ax: plt.Axes, column: str) -> plt.Axes:
-    """Draw the change of AP over bins, a line for each size of the memory."""
+    """Draw the change in AP over bins, with a colour for each memory size."""
     order = [name for name in (*BINS, *PLACES) if name in set(frame[column])]
     shares = sorted(frame["share"].unique())
     for number, share in enumerate(shares):
@@ -295,8 +295,8 @@ gain, lose = (by_size[BINS[0]] > 0).sum(), (by_size[BINS[-1]] < 0).sum()
 shrink = (by_size.diff(axis=1).iloc[:, 1:] < 0).all(axis=1).sum()
 text = "For every memory size, we expected that the classes in the lowest bin gain, that the gain"
 text += " shrinks from bin to bin, and that the classes in the highest bin lose. Judged by the means,"
-text += f" {gain} of {len(by_size)} memory sizes met the first, {shrink} the second and {lose} the third"
-text += " expectation."
+text += f" the first expectation was met at {gain} of {len(by_size)} memory sizes, the second at {shrink}"
+text += f" and the third at {lose}."
 display(Markdown(text))
 
 # %% [markdown]
@@ -311,8 +311,8 @@ display(Markdown(text))
 # - A *part* is as long as a cap, but keeps the class mix of the whole stream.
 #
 # The memory always has the same size as for the whole stream. In the profile `seeds`, each cap and
-# each part is drawn three times. Large marks are means over the draws, and small dots are single
-# draws.
+# each part is drawn at random three times. Large marks are means over these random draws, and small
+# dots are single draws.
 
 # %% tags=["compute"]
 finished = prslib.run_all(cut_runs(settings), device=settings.device)
@@ -325,7 +325,7 @@ settings.write(cut_gaps.drop(columns="sentence"), "cuts")
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def plot_cuts(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
-    """Draw CBRS minus CRS over the length of subsampled streams, a line for caps and for parts."""
+    """Draw CBRS minus CRS over the stream length, with one line for caps and one for parts."""
     kinds = {
         "cap": ("large classes subsampled: imbalance falls", "#332288"),
         "part": ("all classes subsampled: imbalance stays", "#882255"),
@@ -403,7 +403,7 @@ display(settings.table("forecasts").round(2))
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def ranges(gaps: pd.DataFrame) -> pd.DataFrame:
-    """Sum up over streams what samplers change against CRS."""
+    """Summarise the differences between samplers and CRS over streams."""
     keys = ["test_set", "group", "metric", "method"]
     cells = gaps.groupby(keys, sort=False)
     table = cells["difference"].agg(streams="count", mean="mean", lowest="min", highest="max")

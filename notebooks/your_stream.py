@@ -19,8 +19,8 @@
 # samplers are significantly below CRS. [Your own data](../docs/own_data.md) describes the file
 # formats and the rule by which a sampler is recommended.
 #
-# Name your files in the parameters and run all cells. Without files, the notebook uses
-# `clipartseq`, a stream of clip art and keywords that is part of this repository. The same
+# Enter the names of your files in the parameters, and run all cells. Without files, the notebook
+# uses `clipartseq`, a stream of clip art and keywords that is part of this repository. The same
 # comparison is available as `prslib.trial` in Python and as `prslib trial` in a shell.
 #
 # *The notebook takes half a minute on two cores.*
@@ -54,7 +54,7 @@ from prslib.report.tables import ALL_GROUPS, TEST_WORDS
 
 
 def read_stream(settings) -> dict:
-    """Read the files of the parameters, or an embedded stream."""
+    """Read the files that the parameters name, or an embedded stream."""
     files = [settings.inputs, settings.labels]
     if any([*files, settings.about]) and not all(files):
         got = f"inputs {settings.inputs!r} and labels {settings.labels!r}"
@@ -111,7 +111,7 @@ def name_scores(frame: pd.DataFrame) -> pd.Series:
 
 
 def draw_answers(gaps: pd.DataFrame, answers: pd.DataFrame, title: str) -> plt.Figure:
-    """Draw each sampler minus CRS overall, a row per score and a panel per size of the memory."""
+    """Draw each sampler minus CRS overall, with a row per score and a panel per memory size."""
     overall = gaps[(gaps["group"] == "overall") & gaps["metric"].isin(answers["metric"])]
     overall = overall.assign(score=name_scores(overall))
     is_last = overall["test_set"] == "prequential"

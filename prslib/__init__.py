@@ -1,6 +1,7 @@
 """Imbalanced continual learning with Partitioning Reservoir Sampling (ECCV 2020).
 
-Names load on first use: ``from prslib import make_sampler`` does not wait for torch.
+Names are loaded on first use: ``from prslib import make_sampler`` does not wait for
+torch.
 
 Examples
 --------

@@ -67,7 +67,7 @@ class Buffer:
             raise TypeError(expected("a sampler that keeps samples", sampler))
         self.sampler = sampler
         self.memory = Memory(sampler.size)
-        if isinstance(seed, Integral):  # draws other numbers than the sampler
+        if isinstance(seed, Integral):  # the draws differ from the sampler's
             entropy = check_int("seed", seed, least=0)
             seed = np.random.SeedSequence(entropy, spawn_key=(1,))
         self.rng = generator_of(seed)
@@ -90,8 +90,8 @@ class Buffer:
         Parameters
         ----------
         labels : array, tensor, data frame or sparse matrix
-            Rows (B, C) of bool or of 0 and 1, with NaN for unknown labels, or class
-            numbers (B,).
+            Either class numbers (B,), or rows (B, C) of bool or of 0 and 1. In rows,
+            NaN marks an unknown label.
         **columns : arrays or tensors (B, ...)
             Inputs and whatever else belongs to the samples, with one row per sample.
             The first call determines names, dtypes, devices and row shapes. Columns
@@ -105,16 +105,17 @@ class Buffer:
         Raises
         ------
         ValueError
-            If the labels are invalid or a column does not fit. Neither the sampler nor
-            the memory has then changed.
+            If the labels are invalid or a column does not fit. In this case, neither
+            the sampler nor the memory has changed.
         TypeError
-            If a column is neither an array nor a tensor, or a column that the sampler
-            needs is missing.
+            If a column is neither an array nor a tensor, or if a column that the
+            sampler needs is missing.
 
         Notes
         -----
-        After a call that was interrupted, for example by Ctrl-C, sampler and memory may
-        differ in samples of this call. Load the last state, or start again.
+        After a call that was interrupted, for example by Ctrl-C, the sampler and the
+        memory may differ in the samples of this call. Load the last state, or start
+        again.
 
         Examples
         --------

@@ -11,7 +11,7 @@ import numpy as np
 
 Seed = int | np.random.SeedSequence | np.random.Generator
 LONGEST_LINE = 300  # characters that `one_line` keeps
-LARGEST_POWER = 20  # n^rho is a number for all counts up to 10^15
+LARGEST_POWER = 20  # n^rho is representable for all counts up to 10^15
 
 
 def expected(what: object, got: object, advice: str = "") -> str:
@@ -41,7 +41,7 @@ def readable(what: str) -> Generator[None]:
 
 @contextmanager
 def naming_extra(extra: str) -> Generator[None]:
-    """Add to the error about a missing package how to install it."""
+    """Add installation instructions to the error about a missing package."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -72,7 +72,7 @@ def check_names(names: Iterable[Any]) -> list[str]:
 
 
 def check_order(first: Any, second: Any) -> None:
-    """Refuse two series or frames with the same row or column names in another order."""
+    """Refuse series or frames with the same row or column names in different orders."""
     if not (hasattr(first, "axes") and hasattr(second, "axes")):
         return
     kinds = "index", "columns"

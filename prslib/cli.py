@@ -1,4 +1,4 @@
-"""Train runs, draw the report, prepare data sets, and try samplers on your data."""
+"""Train runs, build the report, prepare data sets, and try samplers on your data."""
 
 import os
 import sys
@@ -43,7 +43,7 @@ ABOUT = (
     "and samples with the same value in its column `group` are either all used for "
     "training or all used for testing"
 )
-REDRAW = "draw from the tables in figures/PROFILE as they are, and train nothing"
+REDRAW = "plot the tables in figures/PROFILE as they are, and train nothing"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -88,7 +88,7 @@ def _parser() -> ArgumentParser:
     argument("--option", action="append", default=[], type=setting, help=OPTION)
     argument("--device", default="cpu", help=DEVICE)
     argument = add("train", train_profile)
-    argument("notebook", nargs="*", help=NOTEBOOKS + "of the profile")
+    argument("notebook", nargs="*", help=NOTEBOOKS + "in the profile")
     argument("--profile", **PROFILE)
     argument("--shard", type=shard, default=(1, 1), help=SHARD)
     argument = add("scores", write_profile)
@@ -111,8 +111,12 @@ def _parser() -> ArgumentParser:
     argument("--rho", type=float, default=0.0, help=RHO + " (default: %(default)s)")
     argument("--seed", type=int, default=0)
     argument = add("trial", try_samplers)
-    argument("inputs", type=Path, help="npy, npz, parquet, CSV, or a folder of images")
-    argument("labels", type=Path, help="as `prslib preview` reads them")
+    argument(
+        "inputs",
+        type=Path,
+        help="an npy, npz, parquet or CSV file, or a folder of images",
+    )
+    argument("labels", type=Path, help="a file that `prslib preview` can read")
     argument("--about", type=Path, metavar="FILE", help=ABOUT)
     argument(
         "--size",
@@ -123,7 +127,9 @@ def _parser() -> ArgumentParser:
     argument(
         "--seeds", type=int, default=5, help="number of seeds (default: %(default)s)"
     )
-    argument("--save", type=target, metavar="FILE", help="write all scores as CSV")
+    argument(
+        "--save", type=target, metavar="FILE", help="write all scores to this CSV file"
+    )
     argument("--device", default="cpu", help=DEVICE)
     return parser
 
@@ -138,7 +144,7 @@ def shard(text: str) -> tuple[int, int]:
 
 
 def target(text: str) -> Path:
-    """Refuse a file that cannot be written, before any work."""
+    """Check that a file can be written, before any work starts."""
     file = Path(text)
     if file.is_dir() or not file.parent.is_dir():
         raise ArgumentTypeError(expected("a file in a folder that exists", text))
@@ -157,7 +163,7 @@ def setting(text: str) -> tuple[str, Any]:
 
 
 def execute_notebooks(options: Namespace) -> int:
-    """Execute notebooks: train the missing runs, and draw figures and tables.
+    """Execute notebooks: train the missing runs, and make figures and tables.
 
     Example: prslib figures rho_sweep --profile smoke
     """
@@ -231,11 +237,11 @@ def write_profile(options: Namespace) -> None:
 def show_preview(options: Namespace) -> None:
     """Show what CRS, PRS, CBRS and OCDM would keep from your labels, without training.
 
-    The file can be a CSV with a header. Such a CSV has either one column per class, which
-    contains 0 and 1, or a single column `labels`, in which `|` or `;` separates the class
-    names of a sample. An npy file contains rows of 0 and 1, or class numbers. An npz file
-    contains such an array, called `labels`, and optionally an array `names` with the names
-    of the classes. A JSON file contains annotations in COCO's format.
+    The file can be a CSV with a header. Such a CSV has either one column per class, with
+    0s and 1s, or a single column `labels`, in which `|` or `;` separates the class names
+    of a sample. An npy file contains rows of 0 and 1, or class numbers. An npz file
+    contains such an array, called `labels`, and optionally an array `names` with the
+    names of the classes. A JSON file contains annotations in COCO's format.
 
     Example: prslib preview labels.csv --size 2000
     """
@@ -275,7 +281,7 @@ def try_samplers(options: Namespace) -> None:
 
 
 def _notebooks(profile: str, names: list[str]) -> list[str]:
-    """Check names of notebooks and return them, or all of the profile if there are none."""
+    """Check and return names of notebooks, by default all notebooks of the profile."""
     one_of("profile", profile, known_profiles())
     notebooks = known_notebooks(profile)
     if not notebooks:

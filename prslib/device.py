@@ -39,7 +39,8 @@ def run_settings(device: torch.device) -> Iterator[None]:
     """Set the arithmetic of a run, and restore the caller's settings afterwards.
 
     A run uses one thread, float32 without TF32, gradients and no autocast. A default
-    device is refused, because weights are drawn on the CPU and a GPU draws others.
+    device other than the CPU is refused, because weights are drawn on the CPU and a GPU
+    would draw different ones.
     """
     default = torch.get_default_device()
     if default.type != "cpu":
@@ -91,7 +92,7 @@ def send(tensor: Tensor, device: torch.device) -> Tensor:
 
 
 def put(array: np.ndarray, device: torch.device) -> Tensor:
-    """Return an array as a tensor, on a GPU if it has room."""
+    """Return an array as a tensor, on the GPU if there is room for it."""
     tensor = torch.as_tensor(array)
     return tensor.to(device) if has_room(device, tensor.nbytes) else tensor
 
@@ -105,10 +106,10 @@ def take(tensor: Tensor, rows: np.ndarray, device: torch.device) -> Tensor:
 class Captured:
     """Wrapper of a method on tensors, which is recorded as a CUDA graph and replayed.
 
-    A training step launches a few thousand small operations, which costs several times
-    as much as their arithmetic. After some calls with tensors of the same shapes, their
+    A training step launches a few thousand small operations, which costs several times as
+    much as their arithmetic. After some calls with tensors of the same shapes, their
     launches are recorded as one CUDA graph, which later calls replay. The method must do
-    the same each time and change its tensors in place; its return value is lost.
+    the same thing each time and change its tensors in place; its return value is lost.
     """
 
     def __init__(self, method: Callable, device: torch.device):
@@ -127,7 +128,7 @@ class Captured:
         if is_new and self.is_possible and self.calls[shapes] > LAUNCHED_SINGLY:
             try:
                 self.graphs[shapes] = self._capture(tensors)
-            except RuntimeError:  # it reads a number from the GPU, or memory is short
+            except RuntimeError:  # a number is read from the GPU, or memory is short
                 self.is_possible = False
         if shapes not in self.graphs:
             self._launch(tensors)

@@ -24,14 +24,15 @@ class EWC:
 
     Notes
     -----
-    The original adds a penalty at the end of every task. Because the learner of PRS's
-    paper does not know where a task ends, prslib treats every batch as a task: after its
-    step, a penalty with the batch's Fisher information at the new weights is added. Up to
-    a constant, the sum of these penalties is a single penalty, whose Fisher information
-    is their sum and whose anchor is the mean of the past weights, weighted by their
-    Fisher information. The sum is divided by the number of batches, so that lambda
-    refers to the Fisher information of one sample. The Fisher information is the
-    empirical one, the mean over samples of the squared gradient.
+    The original adds a penalty at the end of every task. Because the learner in the PRS
+    paper does not know where a task ends, prslib treats every batch as a task: after
+    the step on a batch, it adds a penalty with the batch's Fisher information at the
+    new weights. Up to a constant, the sum of these penalties is a single penalty. Its
+    Fisher information is the sum over batches, and its anchor is the mean of the past
+    weights, weighted by the Fisher information of each batch. The penalty is divided by
+    the number of batches, so that lambda refers to the Fisher information of one
+    sample. The Fisher information is the empirical one, the mean over samples of the
+    squared gradient.
     """
 
     def __init__(self, model: nn.Module, strength: float):
@@ -89,8 +90,8 @@ def gradient_products(
 ) -> Tensor:
     """Return the inner products of gradients that GSS needs, float64 (K + B, K + B).
 
-    The first K * n samples are K subsets of n, of which the mean gradient is used. Each
-    of the other B samples has a separate gradient.
+    The first K * n samples form K subsets of n samples, and the mean gradient of each
+    subset is used. Each of the other B samples has a separate gradient.
     """
     count, size = subset_shape
     cut = count * size
@@ -121,7 +122,7 @@ def gradient_products(
 def is_plain(model: nn.Module) -> bool:
     """Return whether a network is a sequence of linear layers and ReLU.
 
-    It may flatten its inputs first.
+    The network may flatten its inputs first.
     """
     kinds = {nn.Linear, nn.ReLU, nn.Flatten, nn.Sequential, Staged}
     _, *layers = [layer for layer in model.modules() if not list(layer.children())]
@@ -139,9 +140,10 @@ def pair_products(
 ) -> Tensor:
     """Return the products of all pairs of samples' gradients, float64 (N, N).
 
-    The gradient of a linear layer's weight is the outer product of dy, the gradient of
-    its output, and its input x, so two samples have the product (dy . dy') (x . x'), and
-    dy . dy' for the bias: far less to compute than the gradients themselves.
+    The gradient of a linear layer's weight is the outer product of dy and x, where x is
+    the input of the layer and dy is the gradient of its output. Two samples therefore
+    have the product (dy . dy') (x . x'), or dy . dy' for the bias. This needs far fewer
+    operations than the gradients themselves.
     """
     linear = []
     x = inputs
@@ -165,7 +167,7 @@ def gradient_variance(
 ) -> float:
     """Return the trace of the gradients' covariance (Sec. "Gradient Variance").
 
-    It is exact: the mean squared norm of a sample's gradient less the squared norm of
+    It is exact: the mean squared norm of a sample's gradient minus the squared norm of
     the mean gradient. A term that all samples share, such as a penalty on the weights,
     drops out.
     """

@@ -26,12 +26,12 @@ def read_labels(file: Path | str) -> tuple[np.ndarray, list[str] | None]:
     Parameters
     ----------
     file : Path or str
-        A CSV file has a header and either one column of 0 and 1 per class or one column
-        ``labels`` of class names, which are separated by ``|`` or ``;``. An empty cell,
-        NaN and -1 are unknown labels, and so is NA in a table of 0 and 1. Empty lines,
-        columns of text such as dates, and a first column of sample names are ignored. An
-        npz file contains an array ``labels`` and
-        optionally ``names``. CSV files may be compressed by gzip.
+        A CSV file has a header and either one column per class, which contains 0s and
+        1s, or one column ``labels``, which contains class names separated by ``|`` or
+        ``;``. Empty cells, NaN and -1 are unknown labels, and so is NA in a table of 0s
+        and 1s. Empty lines, columns of text such as dates, and a first column of sample
+        names are ignored. CSV files may be compressed by gzip. An npz file contains an
+        array ``labels`` and optionally ``names``.
 
     Returns
     -------
@@ -75,9 +75,9 @@ def read_inputs(path: Path | str, labels: Path | str = "") -> np.ndarray:
     Parameters
     ----------
     path : Path or str
-        An npz file contains an array ``inputs``. Parquet files, which need the package
-        pyarrow, and CSV files have one column per feature. The images of a folder are
-        small and have the same size.
+        An npz file contains an array ``inputs``. CSV and parquet files have one column
+        per feature; parquet files need the package pyarrow. The images of a folder are
+        small and all have the same size.
     labels : Path or str
         CSV file with the labels of a folder's images, whose first column contains the
         file names.
@@ -151,7 +151,7 @@ def say_names(file: Path, form: str, names: Any) -> None:
 
 
 def load_array(file: Path, name: str) -> tuple[np.ndarray, list[str] | None]:
-    """Return the only array of a file, or one by its name, and the array ``names``."""
+    """Return an npy file's array, or a named array of an npz file and its ``names``."""
     stored = np.load(file)
     if isinstance(stored, np.ndarray):
         return stored, None
@@ -170,7 +170,7 @@ def read_csv(file: Path) -> tuple[np.ndarray, list[str]]:
         columns = names
     others = [name for name in table if name not in columns]
     first = table.columns[0]
-    # a table with one row per label would have more samples than there are
+    # a table with one row per label would seem to have too many samples
     if first in others and table[first].duplicated().any():
         advice = "if these are no names of samples, move the column to the end"
         what = f"one row per sample in {first!r}"
@@ -181,7 +181,7 @@ def read_csv(file: Path) -> tuple[np.ndarray, list[str]]:
 
 
 def read_with_pandas(file: Path, **options: Any) -> Any:
-    """Read a CSV file as a data frame; the separator makes the most columns."""
+    """Read a CSV file as a data frame, with the separator that makes the most columns."""
     with naming_extra("data"):
         import pandas as pd
 
@@ -200,7 +200,7 @@ def read_with_pandas(file: Path, **options: Any) -> Any:
 def read_table(file: Path) -> Any:
     """Read columns of numbers, dates or text."""
     table = read_with_pandas(file)
-    # pandas takes the cells of an additional column as the index
+    # pandas uses the cells of an additional column as the index
     if list(table.index) != list(range(len(table))):
         what = "one cell per name in the header, with points in decimal numbers"
         raise ValueError(expected(what, "more cells"))
@@ -253,7 +253,7 @@ def read_columns(table: Any) -> tuple[np.ndarray, list[str]]:
     wrong = [name for name in names if not is_class[name]]
     if wrong or len(names) < 2:
         what = "two or more columns of 0 and 1, or one called labels with class names"
-        # the first cell that is wrong of each column, or else the first row
+        # the first wrong cell of each column, or else the first row
         is_wrong = ~numbers[wrong].isin([0, 1, -1])
         cells = {name: table[name][is_wrong[name]].iloc[0] for name in wrong}
         raise ValueError(expected(what, cells or table.head(1).to_dict("records")))

@@ -1,4 +1,4 @@
-"""Convert labels from rows of 0 and 1, or class numbers, to boolean rows."""
+"""Convert labels, which are rows of 0 and 1 or class numbers, to boolean rows."""
 
 from contextlib import suppress
 from typing import Any
@@ -18,14 +18,14 @@ def multi_hot(labels: Any, num_classes: int | None = None) -> np.ndarray:
     ----------
     labels : array, tensor, data frame or sparse matrix
         Either class numbers (B,), which may be in a list, or rows (B, C) of bool or of
-        0 and 1 in any type. In rows, NaN marks an unknown label and counts as negative.
+        0 and 1 of any type. In rows, NaN marks an unknown label and counts as negative.
     num_classes : int, optional
         Number of classes C; by default, it is inferred from the labels.
 
     Returns
     -------
     bool (B, C)
-        Labels as rows. An input that is already an array of bool is returned itself.
+        Labels as rows. An input that is already an array of bool is itself returned.
 
     Raises
     ------

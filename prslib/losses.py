@@ -1,8 +1,8 @@
-"""Losses: functions of logits and targets, some also of the stream so far.
+"""Losses: functions of logits and targets; some also depend on the stream so far.
 
 A loss for several labels per sample is a mean over samples and classes, even if the
-code of its paper sums. The strengths of these losses are therefore comparable, and
-gradient clipping has the same effect on each of them. Parameters with a default are
+code of its paper uses a sum. The strengths of these losses are therefore comparable,
+and gradient clipping has the same effect on each of them. Parameters with a default are
 options (`RunConfig.loss_options`).
 """
 
@@ -15,11 +15,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-LEAST = 1e-12  # below it the gradient of a power would be infinite
+LEAST = 1e-12  # below it, the gradient of a power would be infinite
 
 
 class Stream(NamedTuple):
-    """Counts of the stream that a loss receives as its parameter ``stream``.
+    """Counts of the stream; a loss receives them as its parameter ``stream``.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Stream(NamedTuple):
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss function and how probabilities follow from its logits.
+    """A loss function, and the way probabilities are computed from its logits.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ class Loss:
         returns a mean over samples as a tensor of shape (). Parameters with a default are
         options.
     one_label : bool
-        Whether every sample has exactly one label. If so, the softmax of the logits gives
-        the probabilities, otherwise the logistic function.
+        Whether every sample has exactly one label. If so, the softmax of the logits
+        gives the probabilities; otherwise, the logistic function does.
 
     See Also
     --------
@@ -99,8 +99,8 @@ def multilabel_soft_margin(logits: Tensor, targets: Tensor) -> Tensor:
     Notes
     -----
     The loss of a label is -log sigmoid(z) for a positive and -log sigmoid(-z) for a
-    negative, where z is the logit. Value and gradient equal the results of torch's
-    ``multilabel_soft_margin_loss`` to the last bit, with half the operations.
+    negative, where z is the logit. The value and the gradient equal the results of
+    torch's ``multilabel_soft_margin_loss`` to the last bit, with half the operations.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def asymmetric(
 
     Notes
     -----
-    With p the probability of the label and p_m = max(p - m, 0), the loss is
+    Let p be the probability of the label and p_m = max(p - m, 0). The loss is
     -(1 - p) ** gamma_pos log p for a positive and -p_m ** gamma_neg log(1 - p_m) for a
     negative. The gradient passes through the focusing weights. In contrast to prslib,
     the released code sums over samples and classes, uses 1 as the default of

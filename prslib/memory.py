@@ -87,7 +87,7 @@ class Memory:
         ------
         ValueError
             If a slot is out of range, or a column does not fit the slots or the first
-            write. Nothing is then stored.
+            write. In this case, nothing is stored.
         TypeError
             If a column is neither an array nor a tensor, or contains objects.
 
@@ -156,7 +156,7 @@ class Memory:
             Number of slots to draw. If fewer slots are filled, all filled slots are
             drawn, in random order.
         rng : Generator
-            Source of the draw.
+            Source of the random numbers.
 
         Returns
         -------
@@ -253,7 +253,7 @@ class Memory:
 
 
 def check_slots(slots: Any, least: int, size: int) -> np.ndarray:
-    """Return slots from ``least`` to ``size`` - 1 as a new array, int64 (B,)."""
+    """Return slots as a new array, int64 (B,); refuse slots outside [least, size)."""
     slots = np.asarray(slots)
     if slots.ndim != 1 or (slots.size and slots.dtype.kind not in "iu"):
         got = f"{slots.dtype} {slots.shape}"
@@ -292,7 +292,7 @@ def is_tensor(column: Any) -> bool:
 
 
 def allocate(column: Any, size: int) -> Any:
-    """Return an empty column of ``size`` rows like those of another, on the same device."""
+    """Return an empty column with ``size`` rows, otherwise like another column."""
     shape = (size, *column.shape[1:])
     if isinstance(column, np.ndarray):
         return np.zeros(shape, column.dtype.newbyteorder("="))
@@ -317,7 +317,7 @@ def put(column: Any, slots: np.ndarray, rows: Any) -> None:
 
 
 def as_tensor(array: np.ndarray, like: Any) -> Any:
-    """Return an array as a tensor on the device of another, without waiting for a GPU."""
+    """Return an array as a tensor on the device of ``like``; do not wait for a GPU."""
     tensor = sys.modules["torch"].from_numpy(array)
     if like.device.type in ("cpu", "mps"):
         return tensor.to(like.device)

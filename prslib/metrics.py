@@ -17,11 +17,11 @@ THRESHOLD = 0.5
 # candidates for "C-F1 (tuned threshold)" and "O-F1 (tuned threshold)"
 THRESHOLDS = tuple(round(0.01 * step, 2) for step in range(1, 100))
 TUNED_METRICS = ("C-F1", "O-F1")
-# metrics, another rule for predicting labels, and its predictions, bool (N, C)
+# metrics, another rule for predicting labels, and the predictions, bool (N, C)
 Decision = tuple[tuple[str, ...], str, np.ndarray]
 # a group or class, a metric, and its scores (draws,)
 Row = tuple[str, str, np.ndarray]
-CLASSES_AT_ONCE = 16  # that are ranked together, to use little memory
+CLASSES_AT_ONCE = 16  # number that is ranked together, to use little memory
 TOP = 3  # classes that "C-F1 (top 3)" and "O-F1 (top 3)" predict for every image
 
 
@@ -63,14 +63,14 @@ def evaluate(
     Raises
     ------
     ValueError
-        If shapes disagree or are empty; if a probability is outside [0, 1] or a label
-        is not 0, 1 or NaN; if a group is unknown; if a class name is repeated or is the
-        name of a group; or if data frames have the same rows or columns in different
-        orders.
+        If the arrays differ in shape or are empty; if a probability is outside [0, 1]
+        or a label is not 0, 1 or NaN; if a group is unknown; if a class name is
+        repeated or is the name of a group; or if data frames have the same rows or
+        columns in different orders.
 
     See Also
     --------
-    forgetting : How much earlier scores have decreased at the end of a run.
+    forgetting : How much earlier scores have decreased by the end of a run.
 
     Notes
     -----
@@ -157,7 +157,7 @@ def _areas(
 def _areas_of_some(
     scores: np.ndarray, labels: np.ndarray, is_known: np.ndarray, of_images: np.ndarray
 ) -> list[np.ndarray]:
-    """Return the average precisions of some classes (K, N), (draws,) each.
+    """Return average precisions (draws,), one array for each of some classes (K, N).
 
     Every class has a positive.
     """
@@ -166,7 +166,7 @@ def _areas_of_some(
     order = np.argsort(ranked, axis=1)
     ranked = np.take_along_axis(ranked, order, axis=1)
     truth = np.take_along_axis(labels, order, axis=1)
-    # images with equal scores are retrieved together; positives end the parts
+    # images with equal scores are retrieved together; a part ends when one is positive
     is_last = np.ones(ranked.shape, bool)
     is_last[:, :-1] = ranked[:, 1:] > ranked[:, :-1]
     tie = is_last.cumsum() - is_last.ravel()  # (K * N,)
@@ -193,7 +193,7 @@ def _areas_of_some(
 
 
 def _sum_parts(values: np.ndarray, rows: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Sum rows of values (N, draws) up to the first end, from there to the next, ..."""
+    """Sum rows of values (N, draws) up to the first end, then up to the next, ..."""
     parts = np.ones(len(rows), values.dtype), rows, np.append(0, ends)
     return csr_array(parts, (len(ends), len(values))) @ values
 
@@ -231,17 +231,17 @@ def _counts(
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """Return a ratio, or 0 if the denominator and therefore the numerator is 0."""
+    """Return a ratio, or 0 if the denominator (and therefore the numerator) is 0."""
     return numerator / np.where(denominator > 0, denominator, 1)
 
 
 def harmonic_mean(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return the harmonic mean of two numbers, 0 if both are 0."""
+    """Return the harmonic mean of two numbers, or 0 if both are 0."""
     return ratio(2 * first * second, first + second)
 
 
 def _class_scores(counts: np.ndarray, areas: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the scores of each class, (draws, C), NaN for a class without a positive."""
+    """Return the scores of each class (draws, C), or NaN if a class has no positive."""
     hits, predicted, positive = counts  # (draws, C)
     precision = ratio(hits, predicted)
     recall = ratio(hits, positive)
@@ -252,7 +252,7 @@ def _class_scores(counts: np.ndarray, areas: np.ndarray) -> dict[str, np.ndarray
 
 
 def _decision_scores(counts: np.ndarray, members: np.ndarray) -> dict[str, np.ndarray]:
-    """Return all `GROUP_METRICS` except mAP of a group's classes, (draws,) each."""
+    """Return a group's scores in all `GROUP_METRICS` except mAP, (draws,) each."""
     # a class without a positive in a draw is left out of that draw
     used = members & (counts[2] > 0)  # (draws, C)
     hits, predicted, positive = np.where(used, counts, 0)
@@ -314,7 +314,8 @@ def best_thresholds(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, fl
     Parameters
     ----------
     probabilities, labels : array_like, (N, C)
-        As in `evaluate`, of samples that are used neither for training nor for testing.
+        As in `evaluate`, for samples that are used neither for training nor for
+        testing.
 
     Returns
     -------
@@ -359,7 +360,7 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
         ``group``, ``metric`` and ``value``, which is in [0, 1]. All other columns, such
         as ``method`` and ``seed``, distinguish runs. Rows with the task "seen" or "all"
         are ignored. An optional column ``draws`` contains the same scores on resamples
-        of the test set, as arrays of one length, or NaN.
+        of the test set, as arrays of equal length, or NaN.
     normalised : bool
         Whether to divide by the best score. If False, the result is the measure of
         Chaudhry et al., which the paper cites with Figure 1.
@@ -444,7 +445,7 @@ def _forget_run(scores: pd.DataFrame, normalised: bool) -> pd.DataFrame:
 
 
 def _mean_known(values: np.ndarray) -> np.ndarray:
-    """Return the mean over the second axis without NaN, or NaN if all are NaN."""
+    """Return the mean over the second axis, ignoring NaN, or NaN if all are NaN."""
     count = (~np.isnan(values)).sum(axis=1)
     return np.nansum(values, axis=1) / np.where(count, count, np.nan)
 

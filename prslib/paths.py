@@ -1,7 +1,7 @@
 """Name the folders of the project, and check and write files.
 
-Relative folders in environment variables refer to `project_root`, wherever a process was
-started. ``~`` is expanded here, because variables that are read from files pass no shell.
+Relative paths in environment variables refer to `project_root`, wherever a process was
+started. ``~`` is expanded here, because no shell expands it in variables from files.
 """
 
 import os
@@ -14,7 +14,7 @@ from typing import BinaryIO
 from prslib.checks import expected, one_of
 
 PACKAGE = Path(__file__).resolve().parent
-# data sets and weights that are embedded, in a checkout only
+# embedded data sets and weights, which only a checkout contains
 DATA = PACKAGE.parent / "data"
 DEFAULT = "quick"  # the profile with the parameters in the notebooks
 SUMS = "SHA256SUMS"  # lists the files of a folder, as `sha256sum *` does
@@ -29,7 +29,7 @@ def project_root() -> Path:
 def named_folder(variable: str) -> Path | None:
     """Return the folder that an environment variable names, None if unset or empty."""
     text = os.environ.get(variable, "")
-    if "$" in text or text != text.strip().strip("'\""):  # it passed no shell
+    if "$" in text or text != text.strip().strip("'\""):  # no shell has read it
         raise ValueError(expected(f"{variable} with no quote, blank or $", repr(text)))
     return project_root() / Path(text).expanduser() if text else None
 
@@ -66,7 +66,7 @@ def notebook_file(name: str) -> Path:
 
 
 def params_file(profile: str, notebook: str) -> Path:
-    """Return the YAML file with the parameters of a notebook that a profile overrides."""
+    """Return the YAML file of the parameters that a profile overrides in a notebook."""
     return project_root() / "params" / profile / f"{notebook}.yaml"
 
 
@@ -77,10 +77,10 @@ def known_profiles() -> list[str]:
 
 
 def known_notebooks(profile: str) -> list[str]:
-    """Return the notebooks with a YAML file in a profile; all for `DEFAULT`.
+    """Return the notebooks that have a YAML file in a profile; for `DEFAULT`, return all.
 
-    Copies and other files in the folder are left out: they do not read parameters under
-    their name.
+    Copies and other files in the folder are left out, because they do not read parameters
+    under their own file name.
     """
     root = project_root()
     notebooks = sorted(
@@ -95,7 +95,7 @@ def known_notebooks(profile: str) -> list[str]:
 
 
 def check_embedded(file: Path) -> None:
-    """Refuse a file of `DATA` that is missing."""
+    """Raise FileNotFoundError if a file of `DATA` is missing."""
     if file.is_relative_to(DATA) and not file.is_file():
         raise FileNotFoundError(
             f"{file.name} needs a checkout of prslib, because pip install leaves out "

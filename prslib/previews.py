@@ -53,8 +53,8 @@ class Preview:
     class_names : tuple of str
         Names of the classes.
     class_group : tuple of str
-        Group of each class: "minority" below half the size of the mean class, "majority"
-        from twice its size, else "moderate".
+        Group of each class: "minority" below half the mean class size, "majority"
+        from twice the mean class size, else "moderate".
     class_freq : ndarray of int64 of shape (n_classes,)
         Samples of each class in the stream, n_i.
     quota : ndarray of float64 of shape (n_classes,)
@@ -199,8 +199,8 @@ def preview(
     Returns
     -------
     Preview
-        Counts by class; its text is a table, ``table`` makes a data frame, and
-        ``plot(ax)`` draws it.
+        Counts by class. The text of the preview is a table, ``table`` contains the
+        columns of a data frame, and ``plot(ax)`` plots them.
 
     Raises
     ------

@@ -13,16 +13,16 @@ from joblib import Parallel
 
 
 def spread(tasks: Iterable, count: int, *set_up: Any, **options: Any) -> Iterator:
-    """Do joblib's delayed tasks in some processes, with 1 in this one; yield their results.
+    """Do joblib's delayed tasks in `count` processes (1: in this process); yield results.
 
-    `set_up` is a function and its arguments, which each process first calls. Options are
+    `set_up` is a function, which each process calls first, and its arguments. Options are
     those of `joblib.Parallel`.
     """
     pool = Parallel(
         count,
         max_nbytes=None,  # arrays stay writable
         initializer=begin_worker,
-        # other arguments, which are compared, start new processes
+        # joblib compares these, and starts new processes if they differ
         initargs=(os.getpid(), *set_up),
         **options,
     )
@@ -54,7 +54,7 @@ def end_with(parent: int) -> None:
 
 @contextmanager
 def block_interrupts() -> Iterator[None]:
-    """Shield starting processes from Ctrl-C, until `begin_worker` ignores it.
+    """Shield new processes from Ctrl-C, until `begin_worker` ignores it.
 
     Otherwise Ctrl-C would end processes that are still importing, each with a
     traceback.

@@ -1,4 +1,4 @@
-"""Show a bar of the runs that are trained."""
+"""Show a progress bar while runs are trained."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 
 class Bar(tqdm):
-    """A bar that ends no training if it cannot be written, such as to a closed pipe."""
+    """A bar that does not end training if it cannot be written, such as to a closed pipe."""
 
     def display(self, *arguments: Any, **options: Any) -> bool:
         """Write the bar."""
@@ -25,8 +25,9 @@ class Bar(tqdm):
             super().close()
 
 
-# only this process writes bars; a killed kernel would leave tqdm's own lock, a semaphore,
-# which other bars keep, because `process_map` sends it to its processes
+# A thread's lock suffices, because only this process writes bars; a killed kernel would
+# leave tqdm's own lock, a semaphore, behind. Other bars keep tqdm's lock, because
+# `process_map` sends it to its processes.
 Bar.set_lock(threading.RLock())
 
 

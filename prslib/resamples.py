@@ -47,13 +47,13 @@ def image_draws(images: int, draws: int) -> np.ndarray:
 
 
 def draw_weights(test: Split, draws: int) -> np.ndarray:
-    """Return ones, then how often each test image is drawn, (1 + draws, N)."""
+    """Return a row of ones, then each draw's counts of test images, (1 + draws, N)."""
     once = np.ones((1, len(test)))
     units = test.units
     return np.concatenate([once, image_draws(units.max() + 1, draws)[:, units]])
 
 
 def weighted_mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Average values (K,) under each row of weights (draws, K); NaN without any."""
+    """Average values (K,) with each row of weights (draws, K); NaN if they sum to 0."""
     total = weights.sum(axis=1)
     return np.where(total > 0, ratio(weights @ values, total), np.nan)

@@ -1,7 +1,8 @@
 """Load the runs that are stored, and train the missing ones.
 
-A run is one file, which appears whole or not at all. Its name is the run's key: a hash of
-its settings, of the inputs and labels of its data set, and of the code that it executes.
+A run is one file, which is written completely or not at all. Its name is the run's key:
+a hash of the run's settings, of the inputs and labels of its data set, and of the code
+that it executes.
 """
 
 import json
@@ -34,7 +35,7 @@ from prslib.sources import hash_modules, hash_user_code, list_modules, stamp_pac
 from prslib.train import METHODS, Method, Run, RunConfig, check, run
 
 FRAMES = ("scores", "gradient_variance", "prequential")
-PARTS = (*FRAMES, "features", "predictions")  # of a run, with columns
+PARTS = (*FRAMES, "features", "predictions")  # parts of a run that have columns
 TABLES: dict[type, dict[str, Any]] = {
     type: SAMPLERS,
     Method: METHODS,
@@ -42,7 +43,7 @@ TABLES: dict[type, dict[str, Any]] = {
     Architecture: MODELS,
     Loss: LOSSES,
 }
-# what a user has registered, by kind and name, and the hash of its code
+# what a user has registered, by kind and name, with the hash of its code
 REGISTERED: dict[tuple[type, str], tuple[Any, str]] = {}
 
 
@@ -95,7 +96,7 @@ def key_of(config: RunConfig) -> str:
         "data": fingerprint(config.dataset),
         "code": code_of(*names, stamp_package()),
     }
-    # an option may be a number of numpy's
+    # an option may be a numpy number
     text = json.dumps(parts, sort_keys=True, default=lambda number: number.item())
     return sha256(text.encode()).hexdigest()[:16]
 
@@ -112,7 +113,7 @@ def code_of(method: str, loss: str, model: str, stamp: str) -> str:
             modules.append(f"prslib.models.{maker.partition(':')[0]}")
     used = {(type, row.sampler), (Loss, loss), (Architecture, model)}
     codes = [code for key, (_, code) in REGISTERED.items() if key in used]
-    settings = asdict(row), LOSSES[loss].one_label  # which may be registered
+    settings = asdict(row), LOSSES[loss].one_label  # both may be registered
     rows = hash_modules(modules, stamp), sorted(codes), settings
     return sha256(repr(rows).encode()).hexdigest()
 
@@ -177,7 +178,7 @@ def path_of(config: RunConfig) -> Path:
 
 
 def save(run: Run, path: Path) -> None:
-    """Write a run's file, which appears whole or not at all; equal runs are equal bytes."""
+    """Write a run's file completely or not at all; equal runs give equal bytes."""
     arrays: dict[str, Any] = {"memory_labels": run.memory_labels}
     about = {"config": asdict(run.config), "record": run.record}
     arrays["about"] = np.array(json.dumps(about, sort_keys=True, default=repr))
@@ -233,8 +234,8 @@ def run_all(
         per core or, on a GPU, as many processes as the GPU can hold
         (`Architecture.gpu_share`).
     device : str
-        "cpu", "cuda", "cuda:1" for the second GPU, "mps", or "auto": a GPU if there is
-        one.
+        "cpu", "cuda", "cuda:1" for the second GPU, "mps", or "auto" for a GPU if there
+        is one.
 
     Returns
     -------
@@ -247,7 +248,7 @@ def run_all(
         Before any training, if a configuration does not fit its data set or the device
         is not available.
     RuntimeError
-        If a run failed, after all other runs have been stored.
+        If a run failed. All other runs have been stored before this error is raised.
 
     Warns
     -----
@@ -287,9 +288,9 @@ def run_all(
 def train(
     configs: Collection[RunConfig], workers: int | None = None, device: str = "cpu"
 ) -> list[Path]:
-    """Train the runs that are not stored, as `run_all` does; return all files."""
+    """Train the runs that are not stored, as `run_all` does; return all runs' files."""
     paths = [path_of(config) for config in configs]  # before anybody edits the code
-    # a process that goes from one data set to the other loads each of them again
+    # a process that switches between data sets loads them again each time
     pairs = sorted(zip(paths, configs, strict=True), key=lambda pair: pair[1].dataset)
     missing = {path: config for path, config in pairs if not path.is_file()}
     if not missing:
@@ -310,7 +311,7 @@ def train(
 
 
 def gather(results: Iterator[str | None], paths: Collection[Path]) -> None:
-    """Wait for runs, each None or an error's text; raise an error if any failed."""
+    """Wait for runs, which yield None or an error's text; raise if any failed."""
     count = len(paths)
     try:
         errors = [error for error in show_progress(results, count) if error]
@@ -324,7 +325,7 @@ def gather(results: Iterator[str | None], paths: Collection[Path]) -> None:
 
 
 class Interrupted(KeyboardInterrupt):
-    """A training that a user has stopped; IPython shows only the message."""
+    """Training was stopped by the user; IPython shows only the message."""
 
     def _render_traceback_(self) -> list[str]:
         return [str(self)]
@@ -339,7 +340,7 @@ def train_here(
     """Train runs in processes of this machine; yield an error's text, or None."""
     for folder in {path.parent for path in missing}:
         folder.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=folder).close()  # an error before the training, not after it
+        TemporaryFile(dir=folder).close()  # fails before the training, not after it
     most = cpu_count()
     if device != "cpu":
         models = [config.resolved["model"] for config in missing.values()]
@@ -369,7 +370,7 @@ def add_registered(registered: dict[tuple[type, str], Any], _stamp: str = "") ->
 
 
 def rows_of(config: RunConfig) -> dict[str, str]:
-    """Return as text the data set with its recipe, and the method, that a run uses."""
+    """Return a run's data set (with its recipe) and method as text, by their names."""
     data = f"{fingerprint(config.dataset)} {DATASETS[config.dataset].recipe}"
     return {config.dataset: data, config.method: repr(METHODS[config.method])}
 
@@ -379,7 +380,8 @@ def train_one(
 ) -> str | None:
     """Train and store a run in a worker process; return the text of its error, if any.
 
-    The process reads the rows again, which must be the same as in the run's key.
+    The process reads the data set and the method again, which must be the same as in
+    the run's key.
     """
     try:
         if not rows_of(config).items() <= read.items():
@@ -396,7 +398,7 @@ def train_on_ray(
     missing: dict[Path, RunConfig], address: str, device: str
 ) -> Iterator[str | None]:
     """Train runs on a Ray cluster, whose machines share no folder with this one."""
-    # Ray's ports execute anybody's code, so that the network must be trusted
+    # Ray's ports execute anybody's code, so the network must be trusted
     with naming_extra("cluster"):
         import ray
 

@@ -28,14 +28,15 @@ def score_test(
     """Score the classes of the tasks seen so far, together and task by task (Table 1).
 
     ``probabilities_of`` returns the probabilities (K, C) of some rows of the test set.
-    ``thresholds`` are pairs of a metric and a tuned threshold. A row has a task, a group,
-    a metric, and its score followed by its scores on the resamples, (1 + draws,).
+    ``thresholds`` are pairs of a metric and a tuned threshold. A row contains a task, a
+    group, a metric, and an array of the score and its values on the resamples,
+    (1 + draws,).
     """
     # A row's task is "seen" for all tasks so far, "1", or "1+2" for tasks trained
-    # together. It is scored on the images with a label among its classes, and on these
-    # classes only: in an open test set an image may count for several tasks. With one
-    # label per sample, accuracy is also measured on the whole test set, "all", which
-    # includes tasks yet to come (Appendix).
+    # together. A task is scored on the images with a label among its classes, and on
+    # these classes only: in an open test set, an image may count for several tasks.
+    # With one label per sample, accuracy is also measured on the whole test set, "all",
+    # which includes tasks yet to come (Appendix).
     seen = np.concatenate(groups)
     members = {"seen": seen} | {task_name(group): group for group in sorted(groups)}
     is_seen = test.labels[:, np.isin(dataset.class_task, seen)].any(axis=1)  # (N,)
@@ -49,7 +50,7 @@ def score_test(
         classes = np.isin(dataset.class_task, tasks)  # (C,)
         images = test.labels[:, classes].any(axis=1)  # (N,)
         outputs = probabilities[images]
-        decisions = []  # labels that are predicted otherwise than at 0.5
+        decisions = []  # predictions by other rules than the threshold of 0.5
         if name == "seen" and not test.single_label:
             top = top_classes(outputs, classes)
             decisions.append((TUNED_METRICS, f"top {TOP}", top))
@@ -75,7 +76,7 @@ def score_test(
 def score_batch(
     probabilities: np.ndarray, labels: np.ndarray, dataset: SequentialDataset
 ) -> list[tuple[str, float]]:
-    """Score a batch before it is learnt, over all classes (prequential evaluation)."""
+    """Score a batch over all classes before training on it (prequential evaluation)."""
     rows = evaluate_draws(
         probabilities, labels, dataset.class_names, dataset.class_group
     )
@@ -87,7 +88,7 @@ def score_batch(
 
 
 def keeps_draws(scores: pd.DataFrame) -> pd.Series:
-    """Return for which rows a run stores resamples, which make up most of its file.
+    """Mark rows whose resamples a run stores; resamples make up most of a run's file.
 
     These are the groups' scores on all tasks so far, their main metrics on single tasks,
     and F1 and AP of each class on the images of its task.

@@ -1,6 +1,6 @@
-"""Hash the code that a run executes, so that edited code never gets old scores back.
+"""Hash the code that a run executes, so that edited code never gets outdated scores.
 
-Within prslib a hash covers a module and the modules that it imports. It ignores
+Within prslib, a hash covers a module and the modules that it imports. It ignores
 docstrings, comments and the words of errors.
 """
 
@@ -24,7 +24,7 @@ DOCUMENTED = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
 
 
 def describe(node: object, has_words: bool = True) -> str:
-    """Return a syntax tree as text, the same on every version of Python.
+    """Return a syntax tree as text, which is the same on every version of Python.
 
     Docstrings are left out, and so are texts in a block that ends in an error.
     """
@@ -51,18 +51,18 @@ def describe(node: object, has_words: bool = True) -> str:
 
 
 def digest_tree(tree: object) -> str:
-    """Hash a syntax tree as it is executed."""
+    """Hash the executed parts of a syntax tree."""
     return hashlib.sha256(describe(tree).encode()).hexdigest()
 
 
 def hash_source(source: str) -> str:
-    """Hash a text of Python as it is executed."""
+    """Hash the executed parts of Python source code."""
     return digest_tree(ast.parse(source))
 
 
 @lru_cache(None)
 def file_of(module: str) -> Path | None:
-    """Return the file of a module of prslib; None of another one."""
+    """Return the file of a module of prslib, or None for any other module."""
     package, *names = module.split(".")
     path = PACKAGE.joinpath(*names)
     if package != "prslib":
@@ -72,14 +72,14 @@ def file_of(module: str) -> Path | None:
 
 
 def stamp_package() -> str:
-    """Return what changes when a file of the package does."""
+    """Return a text that changes when a file of the package changes."""
     files = sorted(PACKAGE.rglob("*.py"))
     return repr([file.stat().st_mtime_ns for file in files])
 
 
 @lru_cache
 def read_module(module: str, _stamp: str) -> tuple[str, list[str]]:
-    """Return the hash of a module of prslib, and all that it may import."""
+    """Return the hash of a module of prslib, and the names that it may import."""
     file = file_of(module)
     assert file is not None
     tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -99,7 +99,7 @@ def assigned_names(node: ast.stmt) -> set[str]:
 
 
 def hash_modules(modules: Iterable[str], stamp: str) -> str:
-    """Hash modules of prslib and what they import, but not the registries.
+    """Compute one hash of modules and their imports, leaving out the registries.
 
     Registries list what a run chooses by name: `REGISTRIES` and the ``__init__.py`` of a
     package. The key of the run covers the chosen entries.
@@ -123,13 +123,13 @@ def list_parts(thing: Any) -> list[Any]:
 
 
 def list_modules(thing: Any) -> list[str]:
-    """Return the modules of prslib that define a thing, or classes that it extends."""
+    """Return the modules of prslib that define a thing or classes that it extends."""
     modules = [part.__module__ for part in list_parts(thing)]
     return [module for module in modules if file_of(module)]
 
 
 def refuse_attributes(thing: Any) -> None:
-    """Refuse a callable object or its method, whose attributes no source shows."""
+    """Refuse a callable object with attributes, or its method: no source shows them."""
     owner = thing.__self__ if inspect.ismethod(thing) else thing
     is_source = isinstance(owner, type) or inspect.isroutine(owner)
     if callable(thing) and not is_source and getattr(owner, "__dict__", None):
@@ -138,11 +138,10 @@ def refuse_attributes(thing: Any) -> None:
 
 
 def hash_user_code(thing: Any) -> str:
-    """Hash the files or notebook cells that define what is not prslib's.
+    """Hash the files or notebook cells that define a user's function or class.
 
-    They are those of a function, or of a class and the classes that it extends, with
-    what they were given: default values, closures and the arguments of a partial.
-    Helpers in other files are not seen.
+    The hash also covers the classes that a class extends, default values, closures and
+    the arguments of a partial. It does not cover helpers in other files.
     """
     given = []
     if isinstance(thing, partial):
@@ -167,7 +166,7 @@ def hash_user_code(thing: Any) -> str:
 
 
 def hash_value(value: Any) -> str:
-    """Hash what a function was given: functions, arrays, tensors, numbers, text."""
+    """Hash a value given to a function: a function, array, tensor, number or text."""
     if isinstance(value, dict):
         value = list(value.items())
     if isinstance(value, tuple | list):

@@ -18,9 +18,9 @@ if TYPE_CHECKING:  # torch is not needed for scores
     from prslib.train import Run, RunConfig
 
 LEVEL = 0.95  # of all intervals; pages and notebooks name it in their prose
-DECIDING = 5  # seeds; with fewer the verdict is "undecided"
+DECIDING = 5  # seeds; with fewer, the verdict is "undecided"
 EXACT = 9  # decimals; smaller differences are due to rounding
-# In points: "no difference" means an interval within -SMALL and SMALL. This is half of the
+# In points: "no difference" means an interval from -SMALL to SMALL. SMALL is half the
 # paper's smallest overall gain of PRS over CRS on COCOseq (Table 1: 3.7, in O-F1), rounded
 # to a whole point: a smaller effect would not be the one that the paper reports.
 SMALL = 2.0
@@ -38,7 +38,7 @@ MEASURED = {"tuned_threshold", "test_resamples", "features_per_class"}
 MEASURED |= {"predictions", "variance_points", "prequential"}
 Scores = Sequence[float] | Sequence["Run"] | np.ndarray
 VERDICTS = ("holds", "does not hold", "no difference", "undecided", "not run")
-WORDS = {"holds": "above", "does not hold": "below"}  # an interval relative to 0
+WORDS = {"holds": "above", "does not hold": "below"}  # an interval's side of 0
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class Interval:
     images : bool
         Whether the interval also reflects the sampling error of the test set.
     cell : int
-        If the effect was selected from several effects, such as one per class group,
-        the index of the selected effect.
+        Index of the effect among several effects, such as one per class group, if it
+        was selected from them.
     reach : float
         Largest distance from 0 in the intervals of all these effects.
 
@@ -113,7 +113,7 @@ class Interval:
         return "no difference" if is_small else "undecided"
 
     def __str__(self) -> str:
-        """Return "+3.3 (95 % CI +1.7 to +4.9, 10 seeds)", and what is not included."""
+        """Return text such as "+3.3 (95 % CI +1.7 to +4.9, 10 seeds)"."""
         lacks = "" if self.images else "; test sampling not included"
         return f"{self.effect:+.1f} ({say_interval(vars(self))}{lacks})"
 
@@ -150,7 +150,7 @@ def scores(runs: "Run | Sequence[Run]") -> pd.DataFrame:
     See Also
     --------
     compare : Difference of two methods with its interval.
-    prslib.metrics.forgetting : How much scores have decreased at the end of a run.
+    prslib.metrics.forgetting : How much scores have decreased by the end of a run.
 
     Examples
     --------
@@ -180,14 +180,14 @@ def scores(runs: "Run | Sequence[Run]") -> pd.DataFrame:
 
 
 def at_end(scores: pd.DataFrame) -> pd.DataFrame:
-    """Pick a run's scores on all tasks after the last one."""
+    """Select a run's scores on all tasks, measured after the last task."""
     is_last = scores["trained_tasks"] == scores["trained_tasks"].max()
     return scores[is_last & (scores["task"] == "seen")]
 
 
 def list_varied(configs: Sequence["RunConfig"]) -> list[str]:
     """List the fields, except data set, method and seed, in which runs differ."""
-    from prslib.train import RunConfig  # with torch, which scores do not need
+    from prslib.train import RunConfig  # imports torch, which scores do not need
 
     left_out = {"dataset", "method", "seed", *MEASURED}
     names = [row.name for row in fields(RunConfig) if row.name not in left_out]
@@ -199,14 +199,14 @@ def list_varied(configs: Sequence["RunConfig"]) -> list[str]:
 
 
 def label_powers(rows: pd.DataFrame, powers: Sequence[float]) -> pd.DataFrame:
-    """Name PRS with one of some powers of allocation, as "PRS, rho 0.5"."""
+    """Rename PRS, for example to "PRS, rho 0.5", in rows with a power in `powers`."""
     is_other = (rows["method"] == "PRS") & rows["rho"].isin(powers)
     names = "PRS, rho " + rows["rho"].map("{:g}".format)
     return rows.assign(method=rows["method"].mask(is_other, names))
 
 
 def setting_of(config: "RunConfig", name: str) -> Any:
-    """Return a field of a run as a cell of a table, NaN if its method does not read it."""
+    """Return a run's field as a table cell, or NaN if its method does not read it."""
     if name not in config.identity:
         return math.nan
     value = config.resolved[name]
@@ -224,8 +224,8 @@ def compare(
     """Compare two methods on the same seeds, with a t interval of the difference.
 
     For runs, the interval is computed as in the report: it reflects the variance over
-    seeds and, if the test sets were resampled, also over test samples. For plain
-    scores, it is Student's t interval over seeds.
+    seeds and, if the test sets were resampled, the variance over test samples. For
+    plain scores, it is Student's t interval over seeds.
 
     Parameters
     ----------
@@ -235,8 +235,8 @@ def compare(
     level : float
         Level of the interval, between 0 and 1.
     metric, group : str
-        Which score of the runs is compared. It is measured on all tasks after training
-        on the last task. Scores in percent need neither parameter.
+        Metric and group of the scores that are compared, which are measured on all
+        tasks after training on the last task. Scores in percent need neither parameter.
     test_set : str or None
         Test set on which the runs were scored; by default, the test set in the data
         set's recipe.
@@ -249,8 +249,8 @@ def compare(
     Raises
     ------
     ValueError
-        If the numbers of scores differ, or the scores are series with the same index in
-        different orders; if a seed is missing or occurs twice; if the runs are on
+        If the numbers of scores differ, or if the scores are series with the same index
+        in different orders; if a seed is missing or occurs twice; if the runs are on
         different data sets, or do not contain the score; or if ``level`` is not between
         0 and 1.
 
@@ -296,7 +296,7 @@ def compare(
 def _paired_gaps(
     first: list, second: list, metric: str, group: str, test_set: str | None
 ) -> np.ndarray:
-    """Return the differences of runs by seed in points, (S, 1 + draws)."""
+    """Return the difference of two runs for each seed, in points, (S, 1 + draws)."""
     runs = [*first, *second]
     datasets = {run.config.dataset for run in runs}
     if len(datasets) > 1:
@@ -317,7 +317,7 @@ def _paired_gaps(
 
 
 def _last_score(run: "Run", metric: str, group: str, test_set: str) -> np.ndarray:
-    """Return a run's score at its end and its resamples, (1 + draws,)."""
+    """Return a run's final score, followed by its resamples, (1 + draws,)."""
     rows = at_end(run.scores)
     place = {"test_set": test_set, "group": group, "metric": metric}
     for name, value in place.items():
@@ -330,9 +330,9 @@ def _last_score(run: "Run", metric: str, group: str, test_set: str) -> np.ndarra
 
 
 def interval(values: np.ndarray, over: str = "mean", level: float = LEVEL) -> Interval:
-    """Return the effect of some cells: their mean, or with `over` "every" the weakest.
+    """Return the mean effect of some cells, or the weakest one if `over` is "every".
 
-    `values` are (seeds, cells, 1 + draws): for each seed and cell the value, followed
+    `values` are (seeds, cells, 1 + draws): for each seed and cell, the value, followed
     by its values on resampled test images. Seeds and resamples that lack the value of a
     cell are left out.
     """
@@ -367,12 +367,12 @@ def interval(values: np.ndarray, over: str = "mean", level: float = LEVEL) -> In
 def ends(
     seeds: np.ndarray, images: np.ndarray | None = None, level: float = LEVEL
 ) -> tuple[np.ndarray, ...]:
-    """Return both ends of the weakest cell's interval, its p value, its index, and reach.
+    """Return the weakest cell's interval ends, p value and index, and the reach.
 
-    `seeds` are (S, ..., K) for K cells, `images` (B, ..., K): the means under
-    resamples. The weakest cell has the least evidence of being above 0. Its interval is
-    therefore above 0 only if the intervals of all cells are. The reach is the largest
-    distance from 0 in the intervals of all cells.
+    `seeds` are the values (S, ..., K) of K cells, and `images` are the means under
+    resamples (B, ..., K). The weakest cell has the least evidence of being above 0. Its
+    interval is therefore above 0 only if the intervals of all cells are. The reach is
+    the largest distance from 0 in the intervals of all cells.
     """
     count = len(seeds)
     cells = seeds.shape[-1]
@@ -415,13 +415,14 @@ def holm(p: pd.Series) -> pd.Series:
 
 
 def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """Average the column `value`, one row per seed, over the seeds of each `keys`."""
+    """Average the column `value` over the seeds of each combination of `keys`."""
     rows = []
     for key, seeds in gaps.groupby(list(keys), sort=False, dropna=False):
         gap = interval(values_and_draws(seeds).to_numpy()[:, None])
         numbers = gap.effect, seeds["value"].std(), gap.low, gap.high, gap.seeds
         rows.append((*cast(tuple, key), *numbers, WORDS.get(gap.verdict, "")))
-    # sd is the sample's; clearly is "above" or "below" if the interval excludes 0, else ""
+    # sd is the sample standard deviation; clearly is "above" or "below" if the interval
+    # of enough seeds excludes 0, and "" otherwise
     columns = ["difference", "sd", "low", "high", "seeds", "clearly"]
     return pd.DataFrame(rows, columns=[*keys, *columns])
 

@@ -1,7 +1,8 @@
 """Train a method on a stream and score it after every task: the protocol on a page.
 
-From top to bottom: the methods (Table 1), what determines a run (`RunConfig`), the run
-(`run`), the order of the stream, and what happens to one batch (`Trainer.step`).
+From top to bottom, the module defines the methods (Table 1), the configuration of a run
+(`RunConfig`), the run (`run`), the order of the stream, and the step on one batch
+(`Trainer.step`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -64,8 +65,8 @@ set_deterministic()  # before the first sum: whoever trains imports this module
 
 HELD_OUT = 5  # one in five samples is held out to choose thresholds
 HELD_OUT_KEY = 1001  # spawns the generator that draws them
-TESTED_AT_ONCE = 256  # images; of 256x256 pixels, a few GB of activations
-# fields of `RunConfig` that are at least 1; other numbers are at least 0
+TESTED_AT_ONCE = 256  # images; with 256x256 pixels, their activations fill a few GB
+# fields of `RunConfig` that are at least 1; other numbers except `rho` are at least 0
 COUNTS = {"memory_size", "tasks_at_once", "epochs", "updates"}
 COUNTS |= {"batch_size", "replay_batch_size"}
 Groups = list[tuple[int, ...]]  # of tasks that are trained together
@@ -73,7 +74,7 @@ Groups = list[tuple[int, ...]]  # of tasks that are trained together
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """A method of training: a sampler and how a step uses its memory (Table 1).
+    """A training method: a sampler, and the way a step uses its memory (Table 1).
 
     Parameters
     ----------
@@ -127,14 +128,14 @@ class Method:
 
     @property
     def options(self) -> set[str]:
-        """Names that the field ``options`` of `RunConfig` accepts: the sampler's, without rho."""
+        """Names that `RunConfig.options` accepts, which do not include rho."""
         if self.sampler is None:
             return set()
         return {*options_of(SAMPLERS[self.sampler])} - {"rho", "unlabelled"}
 
     @property
     def reads(self) -> set[str]:
-        """Fields of `RunConfig` that this method reads, unlike some methods."""
+        """Fields of `RunConfig` that this method reads, but not every method does."""
         memory = {"memory_size", "replay_batch_size", "variance_points", "draw"}
         names = memory | {"options"} if self.sampler else set()
         names |= {"rho"} if self.takes_rho else set()
@@ -144,11 +145,12 @@ class Method:
         return names if self.offline else names | {"schedule"}
 
 
-# The paper freezes its network for two methods. EWC is frozen up to the penultimate
-# layer, "otherwise, it works poorly". Its frozen stages were trained on ImageNet;
-# random weights are nothing to keep, so only stages with learned weights are frozen.
-# ExStream is frozen through the second residual block, because stored vectors go stale
-# when the layers below them learn, whatever their weights.
+# The paper freezes its network for two methods. For EWC, it is frozen up to the
+# penultimate layer, because "otherwise, it works poorly". The frozen stages were
+# trained on ImageNet; because random weights are not worth keeping, only stages with
+# learned weights are frozen here. For ExStream, the network is frozen through the
+# second residual block, whatever its weights, because stored vectors go stale when the
+# layers below them learn.
 METHODS = {
     "Multitask": Method(offline=True),
     "Finetune": Method(),
@@ -171,7 +173,7 @@ def options_of(sampler: type) -> tuple[str, ...]:
 
 
 def unread_fields(method: str) -> set[str]:
-    """Return fields that other methods read and this one does not, such as rho of CRS."""
+    """Return fields that other methods read but not this one, such as rho for CRS."""
     read = set().union(*(row.reads for row in METHODS.values()))
     return read - METHODS[method].reads
 
@@ -197,8 +199,8 @@ class RunConfig:
         Capacity of the memory m, in samples.
     schedule : tuple of int or None
         Order of the tasks. On single-label data sets, every class is a task, and two
-        classes are trained at a time. Their order is by default drawn at random from
-        the seed, because the paper does not publish its order.
+        classes are trained at a time. By default, the seed determines a random order of
+        these tasks, because the paper does not publish the order that it used.
     tasks_at_once : int or None
         Number of tasks that are trained together.
     epochs : int
@@ -207,7 +209,7 @@ class RunConfig:
     model : str or None
         Key of `MODELS`.
     weights : str or None
-        Initial weights of the model: "none" for random ones, one of its
+        Initial weights of the model: "none" for random weights, one of the model's
         `Architecture.published_weights`, or a file with a state dict. "digits" stands for
         five pretrained networks, which the seeds use in rotation. Models without
         published weights ignore this field.
@@ -232,9 +234,9 @@ class RunConfig:
     loss_options : dict
         Options of the loss.
     batch_size, replay_batch_size : int or None
-        Number of new and of replayed samples per step.
+        Number of new samples and number of replayed samples per step.
     updates : int
-        Number of gradient steps per batch, each of which uses another replay batch.
+        Number of gradient steps per batch, each of which uses a new replay batch.
     draw : {"uniform", "balanced"}
         Whether replay batches are drawn uniformly over samples or balanced over classes.
     precision : {"fp32", "bf16"} or None
@@ -250,9 +252,9 @@ class RunConfig:
         Number of bootstrap resamples of each test set, for intervals.
     tuned_threshold : bool
         Whether F1 is also scored at tuned thresholds. If so, a second model is trained
-        on 80 % of the stream. After each task, the thresholds that maximise its overall
-        C-F1 and its overall O-F1 on the other 20 % are selected. This almost doubles
-        the training time.
+        on 80 % of the stream. After each task, the other 20 % are used to select the
+        threshold with the highest overall C-F1 of this model, and the threshold with
+        its highest overall O-F1. This almost doubles the training time.
     variance_points : int
         Number of points of the stream at which the gradient variance is measured.
     features_per_class : int
@@ -266,8 +268,8 @@ class RunConfig:
     Raises
     ------
     ValueError
-        If a name or an option is unknown, a number is out of range, or the model, the
-        loss, the sampler and the method cannot be combined.
+        If a name or an option is unknown, if a number is out of range, or if the model,
+        the loss, the sampler and the method cannot be combined.
     TypeError
         If a value is not a number where a number is expected.
     FileNotFoundError
@@ -322,7 +324,7 @@ class RunConfig:
     prequential: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse unknown names and what would be silently wrong."""
+        """Refuse unknown names, and values that would silently give wrong results."""
         one_of("dataset", self.dataset, DATASETS)
         one_of("method", self.method, METHODS)
         sampler = METHODS[self.method].sampler
@@ -341,7 +343,7 @@ class RunConfig:
                 value = finite(row.name, value, least=0)
             elif row.type is bool:
                 value = flag(row.name, value)
-            setattr(self, row.name, value)  # 1, 1.0 and numpy's are the same
+            setattr(self, row.name, value)  # 1, 1.0 and numpy's 1 are the same
         if self.schedule is not None:
             tasks = len(DATASETS[self.dataset].recipe.schedule)
             self.schedule = validate_schedule(self.schedule, tasks)
@@ -423,7 +425,7 @@ class RunConfig:
         }
 
     def __str__(self) -> str:
-        """Return "PRS rho=0.1 on cocoseq-mini, seed 2"."""
+        """Return text such as "PRS rho=0.1 on cocoseq-mini, seed 2"."""
         rho = f" rho={self.resolved['rho']:g}" if METHODS[self.method].takes_rho else ""
         return f"{self.method}{rho} on {self.dataset}, seed {self.seed}"
 
@@ -455,7 +457,7 @@ class Run:
         `prslib.datasets.curation.feature_rows` selects. Empty unless
         `RunConfig.features_per_class` is set.
     predictions : dict of str to ndarray of float32 of shape (n_samples, n_classes)
-        Probability of every class in every sample after the last task, by test set.
+        Probability of every class for every sample after the last task, by test set.
         Empty unless `RunConfig.predictions` is set.
     gradient_variance : DataFrame or None
         Columns that identify the run, followed by images (number of images in the
@@ -466,7 +468,7 @@ class Run:
         stream before the batch), metric and value. None unless `RunConfig.prequential`
         is set.
     record : dict of str to str
-        Device, GPU or kind of CPU, and versions of PyTorch and NumPy.
+        Device; name of the GPU, or kind of CPU; versions of PyTorch and NumPy.
 
     See Also
     --------
@@ -486,7 +488,7 @@ class Run:
 
 
 def run(config: RunConfig, device: str = "cpu") -> Run:
-    """Train on a stream, and score after every task on every test set (Algorithm 1).
+    """Train on a stream, and score on every test set after every task (Algorithm 1).
 
     Nothing is stored; `run_all` stores runs and trains only missing ones.
 
@@ -495,8 +497,8 @@ def run(config: RunConfig, device: str = "cpu") -> Run:
     config : RunConfig
         Configuration of the run.
     device : str
-        "cpu", "cuda", "cuda:1" for the second GPU, "mps", or "auto": a GPU if there is
-        one.
+        "cpu", "cuda", "cuda:1" for the second GPU, "mps", or "auto" for a GPU if there
+        is one.
 
     Returns
     -------
@@ -536,7 +538,7 @@ def run(config: RunConfig, device: str = "cpu") -> Run:
     data, inputs = load_inputs(config.dataset, fingerprint(config.dataset), place)
     check(config, data)
     with run_settings(place), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.seed)  # for a network's own draws, such as dropout
+        torch.manual_seed(config.seed)  # for random layers, such as dropout
         return train_and_score(config, data, inputs, place)
 
 
@@ -600,7 +602,7 @@ def train_and_score(
 
 
 def name_rows(config: RunConfig, rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the columns that name the run."""
+    """Add the columns that identify the run."""
     names = pd.DataFrame(config.columns, index=rows.index)
     return pd.concat([names, rows], axis=1)
 
@@ -643,7 +645,7 @@ def stream(
     settings = config.resolved
     size = settings["batch_size"]
     task = task.copy()
-    task[list(left_out)] = -1  # of no task
+    task[list(left_out)] = -1  # in no task
     rng = np.random.default_rng(spawn_seeds(config)[0])
     schedule, at_once = settings["schedule"], settings["tasks_at_once"]
     if METHODS[config.method].offline:
@@ -661,7 +663,7 @@ def stream(
 
 
 def draw_held_out(config: RunConfig, data: SequentialDataset) -> np.ndarray:
-    """Draw the training samples, int64 rows, that choose a run's thresholds."""
+    """Draw the training samples, int64 rows, on which thresholds are chosen."""
     seed = np.random.SeedSequence(config.seed, spawn_key=(HELD_OUT_KEY,))
     order = np.random.default_rng(seed).permutation(len(data.train))
     return np.sort(order[: len(order) // HELD_OUT])
@@ -691,7 +693,7 @@ def choose_thresholds(
 def load_inputs(
     dataset: str, _fingerprint: str, device: torch.device
 ) -> tuple[SequentialDataset, dict[str, Tensor]]:
-    """Load a data set and put its inputs on a device; cached for the next run."""
+    """Load a data set and put its inputs on a device; cache both for the next run."""
     data = load_dataset(dataset)
     splits = data.splits.items()
     inputs = {name: put(split.loaded_inputs, device) for name, split in splits}
@@ -838,8 +840,8 @@ class Trainer:
     def descend(self, x: Tensor, y: Tensor, new: Any = (), replayed: Any = ()) -> Any:
         """Take a gradient step; return the logits of a plain network (B + R, C).
 
-        If a GPU captures the step, ``new``, rows (B,), and ``replayed``, slots (R,),
-        are not passed, and the step must not depend on them.
+        If a GPU captures the step, the rows ``new`` (B,) and the slots ``replayed``
+        (R,) are not passed, and the step must not depend on them.
         """
         logits = None
         if hasattr(self.upper, "objective"):  # the network computes its loss
@@ -901,7 +903,7 @@ class Trainer:
         new_count: int | None = None,
         classes: np.ndarray | None = None,
     ) -> Tensor:
-        """Return the mean loss of rows (B, C), the first ``new_count`` of them new.
+        """Return the mean loss of rows (B, C); the first ``new_count`` rows are new.
 
         ``classes`` are the numbers of the classes to include; by default, all are
         included.
@@ -934,12 +936,12 @@ class Trainer:
         return np.concatenate(drawn)
 
     def look_up(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Return the input of the trained stages for training samples, and targets."""
+        """Return the trained stages' input and targets for training samples."""
         x = self.encode(take(self.inputs, rows, self.device))
         return x, take(self.targets, rows, self.device)
 
     def join(self, new: np.ndarray, replayed: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Return the input of the trained stages for new and replayed samples, and targets."""
+        """Return the trained stages' input and targets for new and replayed samples."""
         if len(replayed) == 0:
             return self.look_up(new)
         if not hasattr(self.sampler, "vectors"):
@@ -961,7 +963,7 @@ class Trainer:
         if "gradient_products" in self.sampler.needs:
 
             def products(subsets: np.ndarray) -> np.ndarray:
-                """Compare memory subsets, slots (K, n), and the new samples (GSS)."""
+                """Compare memory subsets, slots (K, n), with the new samples (GSS)."""
                 stored = self.memory.read(subsets.ravel(), "index")["index"]
                 x, y = self.look_up(np.concatenate([stored, new]))
                 network = self.upper, self.loss
@@ -972,7 +974,7 @@ class Trainer:
         return needs
 
     def variance(self, at_once: int = 20) -> tuple[int, int, float]:
-        """Return samples so far and in memory, and the gradient variance over memory."""
+        """Return the numbers of samples seen and stored, and the gradient variance."""
         slots = self.memory.filled
         parts = [slots[i : i + at_once] for i in range(0, len(slots), at_once)]
         batches = (self.join(slots[:0], part) for part in parts)
@@ -995,13 +997,13 @@ class Trainer:
 
     @torch.no_grad()
     def encode(self, inputs: Tensor) -> Tensor:
-        """Apply the frozen stages to pixels or features; float (B, ...)."""
+        """Apply the frozen stages to pixels or features; return float (B, ...)."""
         with self.autocast():
             return self.lower(self.as_input(inputs)).float()
 
     @torch.no_grad()
     def predict(self, network: Callable, inputs: Tensor, rows: np.ndarray) -> Tensor:
-        """Apply a network to some rows in evaluation mode; float32 (K, D), on the host."""
+        """Apply a network to rows in evaluation mode; return float32 (K, D), on CPU."""
         outputs = []
         self.model.eval()
         for start in range(0, len(rows), TESTED_AT_ONCE):
@@ -1012,7 +1014,7 @@ class Trainer:
         return torch.cat(outputs).cpu()
 
     def probabilities(self, inputs: Tensor, rows: np.ndarray) -> np.ndarray:
-        """Return every class's probability in some rows, float32 (K, C).
+        """Return every class's probability for some rows, float32 (K, C).
 
         Raises FloatingPointError if the loss of a step was not finite.
         """
@@ -1037,7 +1039,7 @@ class Trainer:
 def balanced_draw(
     labels: np.ndarray, count: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw samples that are balanced over classes: a class, then one of its samples.
+    """Draw samples balanced over classes: first a class, then one of its samples.
 
     Parameters
     ----------
@@ -1046,13 +1048,13 @@ def balanced_draw(
     count : int
         Number of samples to draw.
     rng : Generator
-        Source of the draw.
+        Source of the random numbers.
 
     Returns
     -------
     ndarray of int64 of shape (count,)
-        Distinct rows of ``labels``. If there are fewer than ``count`` rows, all of
-        them.
+        Distinct rows of ``labels``. If there are fewer than ``count`` rows, all rows
+        are drawn.
 
     Notes
     -----

@@ -13,7 +13,8 @@ from prslib.trial_streams import Stream
 
 BASE = "CRS"
 TESTS = ("balanced", "imbalanced")
-# a test and a metric, for which a sampler is named; then those with one label per sample
+# tests and metrics for which a sampler is named; the second list is for streams with
+# one label per sample
 QUESTIONS = [*product(TESTS, ("mAP", "C-F1")), ("imbalanced", "O-F1")]
 ONE_LABEL = [*product(TESTS, ("mAP", "accuracy"))]
 MANY_SEEDS = 20  # seeds for which the necessary size of a test is estimated

@@ -22,7 +22,8 @@ LEAST = 5  # samples that a class needs to be scored
 SHOWN = 10  # names of classes or tasks in a note
 MOST_CHANNELS = 4  # of an image; a larger last axis is rather the width
 FEW_GROUPS = 10  # with fewer held-out groups, their variance is hardly known
-# samples per class in the balanced test: this quantile of the class sizes, if it is larger
+# samples per class in the balanced test: PER_CLASS, or the quantile QUARTILE of the class
+# sizes if that is larger
 PER_CLASS = 10
 QUARTILE = 0.25
 
@@ -37,7 +38,7 @@ class Stream:
 
     @property
     def recipe(self) -> Recipe:
-        """The settings of a run: a head on features, or a network of images."""
+        """The settings of a run: a head on features, or a network on images."""
         settings: dict[str, Any] = {"memory_size": memory_size_of(len(self.data.train))}
         tasks = 1 if self.task is None else self.task.max() + 1
         settings["schedule"] = tuple(range(tasks))
@@ -169,9 +170,9 @@ def check_inputs(inputs: np.ndarray) -> np.ndarray:
 
 
 def hold_out(labels: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
-    """Draw 30 % of each class, bool (N,), the rarest first (Sechidis et al. 2011).
+    """Draw 30 % of each class, rarest class first, bool (N,) (Sechidis et al. 2011).
 
-    Groups are drawn as a whole; without groups, every sample is one.
+    Groups are drawn as a whole; without groups, every sample is a group.
     """
     unit = np.arange(len(labels)) if groups is None else number_anew(groups)
     has = np.zeros((unit.max() + 1, labels.shape[1]), np.int64)
@@ -182,7 +183,7 @@ def hold_out(labels: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
     for c in np.argsort(has.sum(axis=0), kind="stable"):
         rest = TEST_SHARE * has[:, c].sum() - has[is_test, c].sum()
         units = rng.permutation(np.flatnonzero(is_open & (has[:, c] > 0)))
-        for chosen in units:  # if at least half of it is still needed
+        for chosen in units:  # drawn if at least half of it is still needed
             if has[chosen, c] / 2 <= rest:
                 is_test[chosen] = True
                 rest -= has[chosen, c]

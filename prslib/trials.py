@@ -64,8 +64,8 @@ class Trial:
         group, metric, difference, the bounds `low` and `high` of its 95 % interval, and
         the number of seeds.
     answers : DataFrame
-        One row per memory size, metric and test: the best sampler, "" if the result is
-        inconclusive, and a sentence.
+        One row per memory size, metric and test: the best sampler ("" if the result is
+        inconclusive) and a sentence.
     costs : list of str
         What each named sampler loses against CRS on other scores.
     """
@@ -215,7 +215,7 @@ def list_configs(
     seeds: Sequence[int],
     fields: dict[str, Any],
 ) -> list[RunConfig]:
-    """List the runs, all samplers of a seed before the next."""
+    """List the runs: all samplers with the first seed, then all with the next."""
     for name in UNREAD & fields.keys():
         raise TypeError(expected("fields that a trial reads", name))
     with_memory = [name for name, row in METHODS.items() if row.sampler]
@@ -237,7 +237,7 @@ def list_configs(
 
 
 def check_fit(made: Stream, config: RunConfig) -> None:
-    """Refuse a loss and a batch that do not fit the stream."""
+    """Refuse a loss or a batch size that does not fit the stream."""
     settings = config.resolved
     if LOSSES[settings["loss"]].one_label and not made.data.train.single_label:
         raise ValueError(expected("a loss of several labels", settings["loss"]))
@@ -285,7 +285,7 @@ def train_one(made: Stream, device: str, path: Path, config: RunConfig) -> str |
 
 
 def score(made: Stream, config: RunConfig, device: torch.device) -> pd.DataFrame:
-    """Train on the stream, each batch predicted before it is learnt, and score."""
+    """Train on the stream and score; each batch is predicted before training on it."""
     data = made.data
     inputs = put(data.train.loaded_inputs, device)
     trainer = Trainer(config, data, inputs, device)
@@ -307,7 +307,7 @@ def score(made: Stream, config: RunConfig, device: torch.device) -> pd.DataFrame
 
 
 def order_rows(made: Stream, config: RunConfig) -> Iterator[np.ndarray]:
-    """Yield the batches of a task, rows of the stream (steps, B)."""
+    """Yield the batches of each task, as rows of the stream (steps, B)."""
     if made.task is None:
         size = config.resolved["batch_size"]
         steps = len(made.data.train) // size

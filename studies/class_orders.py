@@ -11,14 +11,14 @@ root mean square of its differences from the table.
     python studies/class_orders.py imbal-digits --orders 100
     python studies/class_orders.py imbal-digits-tiny --orders 10
 
-These commands made studies/class_orders.csv, which has one row per run: the accuracy on
-the whole test set in percent after every task; blank if only the last one was stored.
-`notebooks/single_label` reads it. The first command needs 6,600 runs of a second or two,
-the second 400.
+These commands made studies/class_orders.csv, which `notebooks/single_label` reads. It has
+one row per run, with the accuracy on the whole test set in percent after every task. Cells
+are blank if only the last accuracy was stored. The first command needs 6,600 runs of a
+second or two; the second command needs 400.
 
-The committed rows were computed with commit 2fdcdf7, by a NumPy loop for this network.
-The runs of this version differ from them by rounding: in 3 of 180 numbers of 36 runs, by
-at most 1.7 points.
+The committed rows were computed with commit 2fdcdf7, by a NumPy loop for this network. The
+runs of this version differ from them by rounding: 3 of the 180 numbers of 36 runs differ,
+by at most 1.7 points.
 """
 
 import argparse
@@ -44,7 +44,7 @@ SEEDS = [0, 1, 2, 3, 4]
 
 
 def random_orders(dataset: SequentialDataset, count: int) -> list[tuple[int, ...]]:
-    """Draw different orders of the classes, uniformly, each pair ascending."""
+    """Draw different orders of the classes uniformly, with each pair in ascending order."""
     rng, drawn = np.random.default_rng(0), {}
     while len(drawn) < count:
         order = np.sort(rng.permutation(dataset.num_classes).reshape(-1, 2), axis=1)
@@ -96,7 +96,7 @@ def train(look: str, runs: Sequence[RunConfig]) -> pd.DataFrame:
 
 
 def nearest(rows: pd.DataFrame, dataset: SequentialDataset, count: int) -> list[tuple]:
-    """Return the orders that are nearest to the paper's table, in rising order."""
+    """Return the class orders that are nearest to the paper's table, sorted as tuples."""
     tidy = rows.melt(["method", "schedule", "seed"], rows.filter(like="task ").columns)
     tidy["trained_tasks"] = tidy["variable"].str.removeprefix("task ").astype(int)
     tidy = tidy.merge(published_row(dataset), on=["method", "trained_tasks"])
@@ -118,10 +118,12 @@ def search(name: str, keep: Sequence[int]) -> pd.DataFrame:
 
 
 def main() -> None:
-    """Train random orders or search, and replace these rows of the CSV."""
+    """Train random orders, or search, and replace the corresponding rows of the CSV."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("dataset")
-    parser.add_argument("--orders", type=int, help="number of random orders, one seed")
+    parser.add_argument(
+        "--orders", type=int, help="number of random orders, with one seed"
+    )
     words = "numbers of orders that are kept after the first and the second round"
     parser.add_argument("--search", type=int, nargs=2, help=words)
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Search the settings of Algorithm 2: number of tasks and beta."""
+"""Search for settings of Algorithm 2: the number of tasks and beta."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,7 +19,7 @@ MOST_LOST = 1 / 3
 
 
 class Clusters(NamedTuple):
-    """Classes clustered by one setting, and the shares of the samples."""
+    """Classes clustered with one setting, and shares of the samples."""
 
     n_tasks: int
     beta: float
@@ -34,7 +34,7 @@ class Clusters(NamedTuple):
 def search_clusters(
     labels: np.ndarray, class_names: tuple[str, ...], min_classes: int = 1
 ) -> list[Clusters]:
-    """Cluster to two to six tasks with each power of ten as beta; Algorithm 2.
+    """Cluster classes into two to six tasks, with each power of ten as beta; Algorithm 2.
 
     Settings for which Algorithm 2 does not reach the number of tasks are left out.
     """
@@ -53,7 +53,7 @@ def search_clusters(
 
 
 def choose_clusters(settings: list[Clusters]) -> Clusters:
-    """Choose the most even clusters among those that lose less than a third."""
+    """Choose the most even clusters among those that lose less than a third of the samples."""
     few_lost = [clusters for clusters in settings if clusters.lost < MOST_LOST]
     if not few_lost:
         least = min(clusters.lost for clusters in settings)
@@ -79,7 +79,7 @@ def keep_in_tasks(
 
 
 def number_by_size(group_of_class: np.ndarray, counted: np.ndarray) -> np.ndarray:
-    """Return the tasks of classes (C,): groups by their number of `counted` classes."""
+    """Return the task of each class, (C,); the group with the most `counted` classes is first."""
     # For COCOseq this gives the published task ids 0 to 3 (24, 18, 14 and 14 classes).
     groups = np.arange(group_of_class.max() + 1)
     sizes = (group_of_class[counted] == groups[:, None]).sum(axis=1)

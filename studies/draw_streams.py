@@ -18,7 +18,8 @@ from prslib.datasets.prepared import Selection
 from prslib.paths import DATA
 
 # counted in the released splits of the paper's two data sets, training images only: for
-# each task, the images of each class in descending order, and those with 1, 2, ... labels
+# each task, the images of each class in descending order, and the images with 1, 2, ...
+# labels
 PROFILES = json.loads(Path(__file__).with_name("stream_profiles.json").read_text())
 # number of images of the corpus that span tasks, as a share of the stream
 BRIDGE_SHARE = 0.15

@@ -1,9 +1,10 @@
 """Compute the features of cocoseq-mini again, from the photographs of COCO 2014.
 
-Run ``python studies/embed_features.py --images DIR --annotations DIR`` with the folder of
-train2014/ and val2014/, and the folder of both instances files; ten minutes on one core.
-It counts the bytes that differ from the embedded file, and writes the new file to
-cocoseq_mini.npz in the working directory. It needs ``pip install -e '.[laptop]'``.
+Run ``python studies/embed_features.py --images DIR --annotations DIR`` with the folder that
+contains train2014/ and val2014/, and the folder that contains both instances files. It
+takes ten minutes on one core. It counts the bytes that differ from the embedded file, and
+writes the new file to cocoseq_mini.npz in the working directory. It needs
+``pip install -e '.[laptop]'``.
 
 With ``--open`` it makes cocoseq_open.npz, the features of COCO images that are in none
 of COCOseq's lists, rounded by the column scales of cocoseq_mini.npz. In both cases, the
@@ -44,7 +45,7 @@ def embed_all(root: Path, files: list[str]) -> np.ndarray:
 
 
 def read_labels(annotations: Path, files: list[str]) -> np.ndarray:
-    """Return the labels of images, bool (N, C), as the files of COCO have them."""
+    """Return the labels of images, bool (N, C), as in COCO's files."""
     corpus = coco.PREPARED.read(annotations)
     names = corpus.names.tolist()
     (class_names,) = read_arrays(features.MINI, "class_names").values()

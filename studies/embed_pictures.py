@@ -1,14 +1,15 @@
 """Make mdiseq and clipartseq: features of icons and of clip art, from their packages.
 
 Run ``python studies/embed_pictures.py mdiseq --packages DIR``, where DIR contains the
-unpacked package, or ``clipartseq`` with both of its packages; some minutes on one core::
+unpacked package, or the same with ``clipartseq`` and its two packages. It takes some minutes
+on one core. These commands fetch and unpack the packages::
 
     npm pack @mdi/svg@7.4.47 && tar -xf mdi-svg-7.4.47.tgz -C DIR
     apt-get download openclipart-png=1:0.18+dfsg-19 openclipart-svg=1:0.18+dfsg-19
     for file in openclipart-*.deb; do dpkg-deb -x $file DIR; done  # Debian 12
 
-It counts the arrays that equal the checkout's, and writes the new file, mdiseq.npz or
-clipartseq.npz, to the working directory. It needs
+The script counts the arrays that equal the checkout's, and writes the new file, mdiseq.npz
+or clipartseq.npz, to the working directory. It needs
 ``pip install -e '.[laptop]' resvg-py==0.5.0``.
 
 These rules were fixed before any run was scored:
@@ -16,24 +17,25 @@ These rules were fixed before any run was scored:
 - **Pictures.** Icons are drawn black on white, 224 x 224; clip art is put on white and
   scaled to 256 x 256, as are cocoseq-mini's images. Pictures with identical pixels are
   merged, with the labels of all. Icons have the tags of meta.json; clip art has the
-  keywords (dc:subject) of its SVG in lower case, without `SAY_NOTHING`. The folders
-  `shapes` (with `shapes/stars`) are left out, and three pictures of over 200 million pixels.
-- **Siblings.** Icons of one baseIconId, and clip art of one folder with the same name
-  except its number, form a family. Families that share identical pictures are joined.
+  keywords (dc:subject) of its SVG in lower case, without `SAY_NOTHING`. The folder `shapes`
+  (with `shapes/stars`) and three pictures of over 200 million pixels are left out.
+- **Siblings.** Icons with the same baseIconId form a family, and so does clip art in one
+  folder if the names differ only in a number. Families that share identical pictures are
+  joined.
 - **Tasks.** Algorithm 2 with each power of ten from 1 to 1e-8 as beta and two to six
   tasks. Among the settings that leave out less than a third of the pictures, the most
-  even one is chosen, whose largest task has the smallest share of the pictures.
+  even one is chosen: its largest task has the smallest share of the pictures.
 - **Classes.** A class needs `LEAST` pictures, before and after pictures that span tasks are
   removed: ten for the balanced test, because the paper has 100 for a stream ten times as
   long, and ten for the stream. A class is also removed if, after the split, it has fewer
-  than `LEAST_IN_STREAM` pictures in the stream, the proportion of the paper's smallest
-  class (49 of 35,072), or fewer than `LEAST_IN_TEST` in the balanced test.
+  than `LEAST_IN_STREAM` pictures in the stream (in proportion to the paper's smallest
+  class, 49 of 35,072), or fewer than `LEAST_IN_TEST` in the balanced test.
 - **Tests.** A family with more than half of a class stays in the stream. Of the remaining
-  families, a random 30 % is the imbalanced test, "imbalanced". "balanced" has ten
-  pictures of every class and few more of any (`curation.draw_even`). They are drawn from
-  these families first, and then from small families of the stream, whose other members
-  are removed from it; the Appendix also draws from the training half what the test half
-  lacks.
+  families, a random 30 % is the imbalanced test, "imbalanced". "balanced" has ten pictures
+  of every class and few further ones of any class (`curation.draw_even`). They are drawn
+  from these families first, and then from small families of the stream, whose other members
+  are removed from it. Likewise, the paper (Appendix) draws from the training half what the
+  test half lacks.
 """
 
 import argparse
@@ -102,7 +104,7 @@ def read_icons(folder: Path) -> Iterator[Picture]:
     base = {icon["id"]: icon["baseIconId"] for icon in icons}
     for icon in sorted(icons, key=lambda icon: icon["name"]):
         family = icon["id"]
-        # some icons are based on one that is based on another
+        # some icons are based on an icon that is itself based on another
         while base.get(family, family) != family:
             family = base[family]
         if icon["tags"]:

@@ -1,10 +1,10 @@
 """Make the features of reutersseq again, from the texts of Reuters-21578.
 
-Run ``python studies/embed_reuters.py --texts DIR`` with the folder of reut2-000.sgm to
-reut2-021.sgm of "Reuters-21578, Distribution 1.0"; a minute on one core. It counts the
-entries that differ from the embedded file, and writes the new file to reutersseq.npz in
-the working directory. docs/reuters.md describes the source of the collection and the
-construction of the stream.
+Run ``python studies/embed_reuters.py --texts DIR``, where DIR contains the files
+reut2-000.sgm to reut2-021.sgm of "Reuters-21578, Distribution 1.0". In a minute on one
+core, it makes the file, counts the entries that differ from the embedded file, and writes
+the new file to reutersseq.npz in the working directory. docs/reuters.md describes the
+source of the collection and the construction of the stream.
 """
 
 import argparse
@@ -148,7 +148,7 @@ def draw_balanced(
 ) -> np.ndarray:
     """Draw the indices of `per_class` images of every class, or all if it has fewer."""
     # The paper does not describe its draw. Here classes are filled one after another,
-    # rarest first, with random images that have no label of a class already full.
+    # rarest first, with random images that have no label of a full class.
     order = rng.permutation(len(labels))
     counts = np.zeros(labels.shape[1], dtype=np.int64)
     drawn = np.zeros(len(labels), dtype=bool)

@@ -1,10 +1,10 @@
 """Choose the strength of EWC's penalty for networks that the paper does not use.
 
-Run ``python studies/ewc_strength.py [DATASET ...]``, one to five minutes per data set. It
-writes figures/studies/ewc_strength.csv and keeps the rows of other data sets. The
-strength with the highest overall mAP on held-out training samples is the
-`Recipe.ewc_lambda` of the data set. mAP depends neither on a threshold nor, much, on the
-class mix of the test. The grid is so wide that no choice is at its edge.
+Run ``python studies/ewc_strength.py [DATASET ...]``, which takes one to five minutes per
+data set. It writes figures/studies/ewc_strength.csv and keeps the rows of other data sets.
+The strength with the highest overall mAP on held-out training samples is the
+`Recipe.ewc_lambda` of the data set. mAP does not depend on a threshold, and it depends
+little on the class mix of the test. The grid is so wide that no choice is at its edge.
 """
 
 import argparse

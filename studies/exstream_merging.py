@@ -1,9 +1,9 @@
 """Compare ExStream on frozen features with a variant that never merges vectors.
 
-Run ``python studies/exstream_merging.py``: ten seeds on cocoseq-mini and its open test
-images, two minutes. It writes figures/studies/exstream_merging.csv. On frozen features,
-ExStream merges input vectors of the head, which never become stale. The variant finds the
-same closest pair but keeps the older of the two vectors instead of their mean.
+Run ``python studies/exstream_merging.py``, which trains ten seeds on cocoseq-mini and tests
+on its open images in two minutes. It writes figures/studies/exstream_merging.csv. On frozen
+features, ExStream merges the head's input vectors, which never become stale. The variant
+finds the same closest pair but keeps the older of the two vectors instead of their mean.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Choose the step size and the optimiser of the head on frozen features.
 
 Run ``python studies/head.py``, which writes figures/studies/head_choice.csv. The score of a
-setting is the mean over all methods and two seeds of the mAP at the end of the stream of
-cocoseq-mini, on held-out training images; the setting with the highest score is best. An
+setting is the mAP on held-out training images at the end of the stream of cocoseq-mini,
+averaged over all methods and two seeds; the setting with the highest score is best. An
 earlier search with only Multitask and CRS included other widths and raw features: wider
 heads scored higher, but a run needs two to three times as long, and raw features scored
 lower than standardised ones at every width. docs/real_coco.md compares both choices.

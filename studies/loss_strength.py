@@ -1,14 +1,14 @@
 """Choose the strength of each loss on held-out training images, by one rule for all.
 
-Run ``python studies/loss_strength.py [DATASET ...]``, about ten minutes on two cores. It
-writes figures/studies/loss_strength.csv and keeps the rows of other data sets.
+Run ``python studies/loss_strength.py [DATASET ...]``, which takes about ten minutes on two
+cores. It writes figures/studies/loss_strength.csv and keeps the rows of other data sets.
 
-Every loss has five settings, including the one of its paper. The score of a setting is
-the mean of overall C-F1, O-F1 and mAP at the end of the stream, with F1 at a threshold of
-0.5, over CRS, PRS and CBRS and over the seeds. The setting with the highest score is
-chosen. Batches are drawn uniformly from the memory, and all losses have the step size of
-the data set. The plain loss is included for comparison. The choices are `STRENGTHS` of
-the notebook memory_or_loss.
+Every loss has five settings, including the one of its paper. The score of a setting is the
+mean of overall C-F1, O-F1 and mAP at the end of the stream, averaged over CRS, PRS, CBRS
+and the seeds; both F1 scores use the threshold of 0.5. The setting with the highest score
+is chosen. Batches are drawn uniformly from the memory, and all losses have the step size of
+the data set. The plain loss is included for comparison. The choices are `STRENGTHS` of the
+notebook memory_or_loss.
 """
 
 import argparse

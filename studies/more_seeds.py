@@ -1,12 +1,12 @@
 """Estimate how much narrower the intervals of PRS minus CRS would be with more seeds.
 
-Run ``python studies/more_seeds.py``. It uses the main table's ten seeds of both methods
-on each test set of cocoseq-mini and reutersseq, trains missing runs, and writes
+Run ``python studies/more_seeds.py``. It uses the main table's ten seeds of both methods on
+each test set of cocoseq-mini and reutersseq, trains missing runs, and writes
 figures/studies/more_seeds.csv. The variance of a mean difference is the variance over
-seeds, divided by their number, plus the variance over test images, which more seeds do
-not reduce. Columns: `seeds`, the standard errors in points from seeds and from images,
-the images' share of the variance in percent, and `narrower`, the reduction of the
-standard error of the difference by thirty seeds in percent.
+seeds, divided by their number, plus the variance over test images, which more seeds do not
+reduce. Columns: `seeds`, the standard errors in points from seeds and from images, the
+images' share of the variance in percent, and `narrower`, by how many percent thirty seeds
+reduce the standard error of the difference.
 """
 
 import argparse

@@ -1,11 +1,11 @@
 """Compare the samplers with CRS on more public collections, from their official files.
 
-Run ``python studies/more_streams.py DIR [NAME ...]``; DIR has a folder for each
+Run ``python studies/more_streams.py DIR [NAME ...]``, where DIR has a folder for each
 collection of more_streams.toml, such as DIR/frogs with Frogs_MFCCs.csv. It trains CRS,
-CBRS, OCDM and PRS (rho 0 and 0.5), about an hour on one core, and needs
-``pip install -e '.[data,training]'``. It writes figures/studies/more_streams.csv, a row per
-stream, sampler, test set and metric, and more_streams_classes.csv, a row per class and
-memory size. Neither contains data of the collections.
+CBRS, OCDM and PRS (rho 0 and 0.5) in about an hour on one core, and needs
+``pip install -e '.[data,training]'``. It writes figures/studies/more_streams.csv, with a
+row per stream, sampler, test set and metric, and more_streams_classes.csv, with a row per
+class and memory size. Neither contains data of the collections.
 
 These rules were fixed before any run was scored:
 
@@ -15,21 +15,22 @@ These rules were fixed before any run was scored:
 - **Classes.** A class needs `LEAST_IN_STREAM` samples in the stream and `LEAST_IN_TEST` in
   the test, before and after samples that span tasks are removed. In hierarchies, a sample
   also has the ancestors of its classes. Classes with the same samples are merged.
-- **Tasks.** Algorithm 2, searched as for mdiseq. It cannot start if no sample has
-  labels of exactly two classes, as in hierarchies of three levels. Tasks are then the
-  sets of classes that share samples, and the smallest sets are joined until four are
-  left, the number of COCOseq. The task with the most classes comes first.
+- **Tasks.** Algorithm 2, with settings searched as for mdiseq. It cannot start if no sample
+  has labels of exactly two classes, as in hierarchies of three levels. Tasks are then the
+  sets of classes that share samples, and the smallest sets are joined until four are left,
+  as many as in COCOseq. The task with the most classes comes first.
 - **Features.** Numbers are used as they are. Words become TF-IDF (sublinear, words of
   three or more samples), reduced to 256 components by a truncated SVD; both are fitted on
   the stream. All features are standardised as on cocoseq-mini.
-- **Tests.** "imbalanced" is the test as it comes. "balanced" has ten of its samples of
-  each class, or all if it has fewer, and few more of any (`curation.draw_even`).
-- **Training.** As cocoseq-mini; the memory has the paper's share of the stream. Ten
-  seeds, and five with a quarter of the memory and with four times the memory.
+- **Tests.** "imbalanced" is the test as it comes. "balanced" has ten of these samples per
+  class, or all if a class has fewer, and few further samples of any class
+  (`curation.draw_even`).
+- **Training.** As for cocoseq-mini; the memory has the paper's share of the stream. Ten
+  seeds are used, but only five for a quarter of the memory and for four times the memory.
 
-Three more collections were examined, without a score, and left out: the classes of
-FunCat's genes (cellcycle) are all connected by shared samples, and in tmc2007-500 and
-Enron 99 % of the samples would be in one task.
+Three more collections were examined, without scoring a run, and left out: the classes of
+FunCat's genes (cellcycle) are all connected by shared samples, and in tmc2007-500 and Enron
+99 % of the samples would be in one task.
 """
 
 import argparse
@@ -91,7 +92,7 @@ class Samples(NamedTuple):
 
 
 def read_comments(*files: Path) -> Samples:
-    """Read texts with the numbers of their labels, the test last (GoEmotions)."""
+    """Read texts with the numbers of their labels; the last file is the test (GoEmotions)."""
     read = partial(pd.read_csv, sep="\t", names=["text", "labels", "id"], dtype=str)
     read = partial(read, quoting=csv.QUOTE_NONE, keep_default_na=False)
     rows = pd.concat([read(file).assign(test=file is files[-1]) for file in files])
@@ -109,7 +110,7 @@ def read_calls(file: Path) -> Samples:
 
 
 def read_words(header: Path, train: Path, test: Path) -> Samples:
-    """Read the words and the labels that a sample has (sparse ARFF of Mulan)."""
+    """Read the words and the labels of samples (sparse ARFF of Mulan)."""
     tags = {label.attrib["name"] for label in ElementTree.parse(header).getroot()}
     texts, labels, is_test = [], [], []
     for file in (train, test):
@@ -124,7 +125,7 @@ def read_words(header: Path, train: Path, test: Path) -> Samples:
 
 
 def read_hierarchy(train: Path, test: Path) -> Samples:
-    """Read numbers that end with paths of classes, ``1.5,2@2/1`` (ARFF of Clus)."""
+    """Read numbers, and paths of classes after them: ``1.5,2@2/1`` (ARFF of Clus)."""
     values, labels, is_test = [], [], []
     for file in (train, test):
         for row in read_arff(file)[1]:
@@ -136,7 +137,7 @@ def read_hierarchy(train: Path, test: Path) -> Samples:
 
 
 def list_ancestors(path: str) -> list[str]:
-    """List a class and its ancestors: of 2/1/3 also 2/1 and 2."""
+    """List a class and its ancestors: for 2/1/3, also 2/1 and 2."""
     steps = path.split("/")
     return ["/".join(steps[:end]) for end in range(1, len(steps) + 1)]
 
@@ -159,7 +160,7 @@ READERS = {
 
 
 def load(name: str, folder: Path) -> SequentialDataset:
-    """Read a collection and make its stream; refuse files that differ from those at hand."""
+    """Read a collection and make its stream; refuse files with another digest."""
     source = COLLECTIONS[name]
     files = [folder / name / file for file in source["files"]]
     for file in files:

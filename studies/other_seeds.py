@@ -1,9 +1,9 @@
 """Measure the differences of `when_it_pays` again with ten seeds that no profile uses.
 
-Run ``python studies/other_seeds.py``, about seven minutes. It writes
-figures/studies/other_seeds.csv. A difference of the report is firm if the nearer end of
-its interval is farther from 0 than the interval is wide. A firm difference must keep its
-sign; differences that are not firm are listed with both values.
+Run ``python studies/other_seeds.py``, which takes about seven minutes. It writes
+figures/studies/other_seeds.csv. A difference of the report is firm if the nearer end of its
+interval is farther from 0 than the interval is wide. A firm difference must keep its sign;
+differences that are not firm are listed with both values.
 """
 
 import argparse

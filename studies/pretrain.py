@@ -1,10 +1,10 @@
 """Train the embedded initial weights of the small network again.
 
-Run ``python studies/pretrain.py`` for all, or ``python studies/pretrain.py digits-0``.
-It trains the small network on scenes that are in no stream, and stores its weights in
-data/; about a minute each. The same version of PyTorch gives the same bytes on every
-x86-64 processor. Another version may round differently, which also changes all runs that
-start from the weights.
+Run ``python studies/pretrain.py`` for all, or ``python studies/pretrain.py digits-0`` for
+one. It trains the small network on scenes that are in no stream, and stores its weights in
+data/. Each network takes about a minute. The same version of PyTorch gives the same bytes
+on every x86-64 processor. Another version may round differently, which also changes all
+runs that start from the weights.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""Choose the components and the step size of reutersseq by all methods' vote.
+"""Choose the components and the step size of reutersseq by a vote of all methods.
 
-Run ``python studies/reuters_settings.py``, about ten minutes on one core. It writes
-figures/studies/reuters_settings.csv. A method's score of a setting is its mean of overall
-C-F1, O-F1 and mAP over the seeds, on held-out training documents. Each method ranks all
-settings, and the setting with the lowest mean rank is chosen; the mean score breaks ties.
-With fewer components, features are the first columns of the embedded truncated SVD. EWC
-votes with the strength of cocoseq-mini; afterwards,
+Run ``python studies/reuters_settings.py``, which takes about ten minutes on one core. It
+writes figures/studies/reuters_settings.csv. A method's score for a setting is the mean of
+its overall C-F1, O-F1 and mAP over the seeds, on held-out training documents. Each method
+ranks all settings, and the setting with the lowest mean rank is chosen; the mean score
+breaks ties. With fewer components, features are the first columns of the embedded truncated
+SVD. EWC votes with the strength of cocoseq-mini; afterwards,
 `studies/ewc_strength.py reutersseq` chooses its strength for the selected setting.
 """
 
@@ -40,7 +40,7 @@ def cut(dataset: SequentialDataset, components: int) -> SequentialDataset:
 
 
 def main() -> None:
-    """Train, and write every method's score of every setting, the best first."""
+    """Train, and write every method's score for every setting, the best setting first."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     torch.set_num_threads(1)
     recipe = replace(DATASETS[DATA].recipe, test_resamples=0)

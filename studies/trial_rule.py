@@ -1,10 +1,10 @@
 """Check the rule of `prslib.trial`: does another sampler score higher than the named one?
 
-Run ``python studies/trial_rule.py``, some minutes on two cores. Each real stream is tried
-with five seeds and, to check the answer, with twenty others. An answer is wrong if, with
-the twenty seeds, the 95 % interval of another sampler minus the named one, over seeds
-only, is above 0. The script writes figures/studies/trial_rule.csv, a row per stream,
-metric and test.
+Run ``python studies/trial_rule.py``, which takes some minutes on two cores. Each real
+stream is tried with five seeds and, to check the answer, with twenty others. An answer is
+wrong if, with the twenty seeds, the 95 % interval of another sampler minus the named one,
+over seeds only, is above 0. The script writes figures/studies/trial_rule.csv, with a row
+per stream, metric and test.
 
 The rule was fixed before any stream was tried (docs/own_data.md).
 """
@@ -50,7 +50,7 @@ def find_better(scores: pd.DataFrame, named: str) -> list[str]:
 
 
 def check_stream(name: str) -> pd.DataFrame:
-    """Compare the samplers named with few seeds with the results of many seeds."""
+    """Compare the samplers that few seeds name with the results of many seeds."""
     few, many = try_stream(name, FEW), try_stream(name, MANY)
     table = few.answers.merge(many.answers, on=PLACE, suffixes=("_few", "_many"))
     table = table.rename(columns=ANSWERS)

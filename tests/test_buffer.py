@@ -91,6 +91,21 @@ def test_arrays_of_labels_come_back_as_they_were(labels):
     assert stored.dtype == labels.dtype
 
 
+def test_a_list_of_labels_comes_back_as_rows():
+    buffer = make_buffer()
+    buffer.add([1, 3])
+    assert (buffer.sample(2)["labels"] == np.eye(4, dtype=bool)[[1, 3]]).all()
+
+
+def test_an_empty_buffer_is_true_and_needs_an_empty_sampler():
+    buffer = make_buffer()
+    assert buffer and buffer.sampler and buffer.memory and len(buffer) == 0
+    assert repr(buffer).startswith("<Buffer of <PRS")
+    buffer.add(LABELS[:10])
+    with pytest.raises(ValueError, match="an empty sampler, got <PRS"):
+        Buffer(buffer.sampler)
+
+
 @pytest.mark.parametrize("name", ["prs", "cbrs", "ocdm"])
 @pytest.mark.parametrize("num_classes", [4, None])
 def test_a_state_goes_on_as_the_buffer(tmp_path, name, num_classes):

@@ -119,6 +119,13 @@ def test_a_state_is_restored_from_a_file(tmp_path):
     assert other.filled.tolist() == [2, 0, 3]
 
 
+def test_an_empty_slot_and_a_state_of_another_size_are_refused():
+    with pytest.raises(ValueError, match="slots: expected filled slots, got 1"):
+        written().read([1])
+    with pytest.raises(ValueError, match="a memory of size 5, got 4"):
+        Memory(5).load_state_dict(written().state_dict())
+
+
 def test_numbers_of_the_other_byte_order_are_stored_in_the_machines():
     memory = Memory(2)
     for value in (1.0, 2.0):

@@ -110,6 +110,9 @@ def test_other_bad_input_is_refused():
     for other in (probabilities[["dog", "cat"]], probabilities[::-1]):
         with pytest.raises(ValueError, match=r"same order of the (index|columns)"):
             evaluate(probabilities, other > 0.5, ["cat", "dog"], ["majority"] * 2)
+    scores = pd.concat([frame({(1, "2"): 0.5})] * 2)
+    with pytest.raises(ValueError, match=r"one row per run, .* add a column"):
+        forgetting(scores)
 
 
 def frame(cells, **run):

@@ -122,6 +122,7 @@ def test_arrays_and_names_that_are_numbers_are_read(tmp_path):
     ("name", "content", "said"),
     [
         ("none.csv", None, "No such file .*none.csv"),
+        ("labels.txt", b"cat", "a csv, npz, npy or json file, got .txt"),
         ("scores.csv", b"cat,dog\n1,0.3\n1,1\n", "{'dog': '0.3'}"),
         ("camera.csv", b"id,cat,dog,camera\n1,0,1,3\n", "{'camera': '3'}"),
         ("yes.csv", b"cat,dog\nyes,no\n", "{'cat': 'yes', 'dog': 'no'}"),

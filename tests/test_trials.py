@@ -249,6 +249,7 @@ BAD = {
     "task and order": ({"order": np.arange(400)}, "task or order"),
     "date": ({"task": None, "order": ["31/12/2021"] * 400}, "such as 2021-03-31"),
     "batch": ({"batch_size": 401}, "a batch of 401 samples in each task"),
+    "loss": ({"loss": "cross_entropy"}, "a loss of several labels, got cross_entropy"),
     "channels first": (
         {"inputs": np.zeros((400, 3, 8, 8), np.uint8)},
         "images of uint8",
@@ -370,6 +371,13 @@ def test_inputs_of_any_file_are_the_same(tmp_path, capsys):
     pd.DataFrame(values).to_csv(tmp_path / "index.csv")
     for name in ("a.npy", "a.npz", "a.csv", "index.csv"):
         np.testing.assert_allclose(read_inputs(tmp_path / name), values, rtol=1e-6)
+    (tmp_path / "comma.csv").write_text("x,y\n1,5,2\n0,5,3\n")
+    with pytest.raises(ValueError, match="with points in decimal numbers"):
+        read_inputs(tmp_path / "comma.csv")
+    with pytest.raises(
+        ValueError, match=r"npy, npz, parquet, csv, or a folder, got \.h5"
+    ):
+        read_inputs(tmp_path / "a.h5")
     for number in range(2):
         Image.new("RGB", (8, 6), (number, 0, 0)).save(tmp_path / f"{number}.png")
     labels = tmp_path / "labels.csv"

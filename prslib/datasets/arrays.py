@@ -57,7 +57,7 @@ def write_header(stream: BinaryIO, count: int) -> None:
 
 
 def check_made(file: Path) -> None:
-    """Refuse a missing file or folder that `prslib prepare` makes."""
+    """Raise an error if a file or folder that `prslib prepare` makes is missing."""
     if not file.exists():
         raise FileNotFoundError(expected(file, "none", "see prslib prepare --help"))
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from prslib.checks import check_names, expected, one_of
 
 GROUPS = ("majority", "moderate", "minority")
-# spawn key of the drawn order, far from those of a run's other generators
+# spawn key of the drawn task order, far from the keys of a run's other generators
 ORDER_STREAM = 1000
 
 
@@ -223,8 +223,8 @@ class Recipe:
     tasks_at_once : int
         Number of tasks that are trained together; it is 2 if every class is a task.
     schedule_drawn : bool
-        Whether a run draws the order of the tasks from its seed if its configuration
-        has no schedule.
+        Whether a run whose configuration has no schedule draws the order of the tasks
+        from its seed.
     precision : str
         "fp32" or "bf16".
     test_set : str
@@ -236,11 +236,11 @@ class Recipe:
         that was chosen by `studies/ewc_strength.py`. This study uses neither test
         samples nor the seeds of the report.
     rho : float
-        Power of allocation of PRS and OCDM: the value in the authors' code or, if there
-        is none, 0.
+        Power of allocation, which PRS and OCDM use. It is the value in the authors' code,
+        or 0 if there is no such value.
     test_resamples : int
-        Number of bootstrap resamples of each test set, with which intervals take test
-        sampling into account; 0 for none.
+        Number of bootstrap resamples of each test set, or 0 for none. They allow
+        intervals to account for test sampling.
 
     Examples
     --------
@@ -368,7 +368,7 @@ def keep_loaded(load: Callable) -> Callable:
     """Cache the last four data sets of a loader, and return copies.
 
     The cache is useful because consecutive runs often use the same data set. A caller
-    may change the copy.
+    may change its copy.
     """
     kept = lru_cache(maxsize=4)(load)
     return wraps(load)(lambda *args, **named: deepcopy(kept(*args, **named)))

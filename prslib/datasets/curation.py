@@ -39,10 +39,10 @@ def class_merges(source: Clustering) -> list[Merge]:
     """List the merges that lead from single classes to the groups; Algorithm 2."""
     # The paper leaves three things open. Pairs without a common image (co = 0) are
     # never merged. Among equal scores, the first pair in the order of the groups'
-    # lowest classes is merged. For the "minimum number of classes": once there are no
-    # more merges left than groups below the minimum, every merge must include one of
-    # these groups. Because this looks only one merge ahead, it can miss the minimum,
-    # which raises an error.
+    # lowest classes is merged. For the "minimum number of classes": as soon as the
+    # number of remaining merges is not larger than the number of groups below the
+    # minimum, every merge must include one of these groups. Because this rule looks only
+    # one merge ahead, it can miss the minimum, which raises an error.
     labels = source.labels
     n_groups = source.n_groups
     min_classes = source.min_classes

@@ -100,7 +100,7 @@ def load_embedded(
 ) -> SequentialDataset:
     """Load a stream of embedded features, or the samples of it that `choose` keeps.
 
-    `unit` is the array of the file that tells which samples are resampled together.
+    `unit` names the array in the file that tells which samples are resampled together.
     """
     features = read_features(file) if images else None
     units = read_arrays(file, unit)[unit] if unit else None
@@ -118,8 +118,8 @@ def read_features(file: Path) -> np.ndarray:
 def choose_coco(dataset: SequentialDataset, divisor: int) -> SequentialDataset:
     """Subsample the training images of each task, and add the test set "open".
 
-    The labels of an open image may belong to several tasks. One in `divisor` of the
-    open images is kept.
+    The labels of an image in "open" may belong to several tasks. One in `divisor` of
+    these images is kept.
     """
     task = dataset.train.task
     # a larger part contains a smaller one

@@ -1,4 +1,4 @@
-"""Add the command ``python -m prslib prepare``: data sets from downloaded files."""
+"""Add the command ``python -m prslib prepare``, which makes data sets from downloads."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from prslib.paths import data_dir, replacing
 
 # share of the images that may be left out without --allow-missing
 MOST_LOST = 0.01
-# images per process that are decoded before all are written: joblib's processes do not
-# wait for a slow disk, and their images would fill the memory
+# number of images that each process decodes before all are written; otherwise, joblib's
+# processes would not wait for a slow disk, and their images would fill the memory
 BLOCK = 100
 WORKERS = "number of processes; by default, one per core"
 # a fixed commit of the authors' repository, github.com/cdjkim/PRS
@@ -117,7 +117,7 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
         check_lost(lost, selection.files, options.allow_missing)
         left_out = "\n".join(["file", *selection.files[lost]])
         (folder / "left_out.csv").write_text(left_out)
-        # before the images appear, which therefore always have their labels
+        # before the images appear, so that they always have their labels
         clustered["pixels"] = np.array(digest)
         selection.keep(~lost).save(prepared.file, **clustered)
     print(f"{folder}: {(~lost).sum()} images; left_out.csv lists {lost.sum()} others")
@@ -152,7 +152,7 @@ def check_lost(lost: np.ndarray, files: np.ndarray, allowed: bool) -> None:
 
 
 def find_ids(prepared: PreparedSet) -> Path:
-    """Return the folder of the released id files; fetch those that are missing."""
+    """Return the folder of the released id files; fetch missing files."""
     folder = data_dir() / f"{prepared.name}_ids"
     name = prepared.stands_for.replace("-", "")
     for file in [file for split in SPLITS for file in prepared.id_files(folder, split)]:

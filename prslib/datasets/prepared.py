@@ -56,7 +56,7 @@ class Selection:
         return slice(*self.bounds[list(SPLITS).index(split)].tolist())
 
     def keep(self, rows: np.ndarray) -> Selection:
-        """Return the selection without samples where `rows`, bool (N,), is False."""
+        """Return the selection without samples for which `rows`, bool (N,), is False."""
         before = np.concatenate([[0], rows.cumsum()])
         return replace(
             self,
@@ -67,7 +67,7 @@ class Selection:
         )
 
     def save(self, file: Path, **more: np.ndarray) -> None:
-        """Write an npz file that `load` reads, with further arrays."""
+        """Write the selection and further arrays to an npz file that `load` reads."""
         write_arrays(file, **vars(self), **more)
 
     @classmethod
@@ -143,7 +143,7 @@ class PreparedSet:
     min_classes: int = 1  # of a task
     # group of each class; if empty, class frequencies determine the groups
     group_of: dict[str, str] = field(default_factory=dict)
-    # categories that are clustered into tasks, but not in the data set
+    # categories that are clustered into tasks, but are not in the data set
     dropped: tuple[str, ...] = ()
 
     @property
@@ -232,7 +232,8 @@ class PreparedSet:
         pool = np.arange(len(labels))
         if split == "train":
             pool = pool[~corpus.is_test]
-        # if two images have one key, a test set contains the later one, of the test half
+        # if two images have the same key, a test set contains the one of the test half,
+        # which comes later
         row_of = dict(zip(corpus.key[pool].tolist(), pool, strict=True))
         rows = []
         for file in self.id_files(ids, split):

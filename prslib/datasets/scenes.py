@@ -1,4 +1,4 @@
-"""Draw scenes of coloured handwritten digits, and single digits, with integers only."""
+"""Draw scenes of coloured handwritten digits, and single digits, using only integers."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,8 +24,8 @@ GRIDS = np.array([(16, 16, 9, 14), (11, 10, 8, 10)])
 PICTURE_SEED = 20200824
 # largest slant, in pixels sideways per thousand pixels of height
 SHEAR = 250
-# by side of a picture: smallest and largest digit, largest shift from the middle, in
-# pixels
+# by the side of a picture: smallest and largest digit, and largest shift from the middle,
+# all in pixels
 DIGITS_IN = {28: (18, 22, 2), 32: (20, 26, 3)}
 # minimum difference of mean brightness between ink and background, of 255
 CONTRAST = 60
@@ -39,7 +39,7 @@ Originals = tuple[np.ndarray, np.ndarray]
 
 
 def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
-    """Split scikit-learn's digits at random, two thirds of each digit to "train"."""
+    """Split scikit-learn's digits at random, with two thirds of each digit in "train"."""
     from sklearn.datasets import load_digits
 
     data = load_digits()

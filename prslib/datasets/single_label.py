@@ -26,10 +26,10 @@ class Source:
     stands_for: str
     # its name in `torchvision.datasets`
     original: str
-    # is in $PRSLIB_DATA if the data set is there
+    # a file or folder that is in $PRSLIB_DATA if the data set was downloaded
     file: str
-    # images of each class in the subsampled stream; Appendix, single-label data: of N_c
-    # images floor(N_c min(1, pi_c / (max pi - min pi))), pi_c = 0.6 / (c+1)^1.6
+    # images of each class in the subsampled stream (Appendix, single-label data): of N_c
+    # images, floor(N_c min(1, pi_c / (max pi - min pi))), with pi_c = 0.6 / (c+1)^1.6
     train_counts: tuple[int, ...]
     recipe: Recipe
 
@@ -109,7 +109,7 @@ def load_source(
 def load_stand_in(
     name: str, source: Source, divisor: int, images: bool
 ) -> SequentialDataset:
-    """Make a synthetic version, `divisor` times smaller, from drawn digits."""
+    """Make a synthetic version, `divisor` times smaller, from handwritten digits."""
     counts = np.array(source.train_counts), TEST_PER_CLASS
     digits = [np.repeat(np.arange(CLASSES), count // divisor) for count in counts]
     pictures = scenes.draw_pictures(digits, source == SVHN) if images else [None] * 2

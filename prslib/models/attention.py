@@ -44,7 +44,7 @@ class AttentionConsistency(Staged):
         self.weighting = ClassWeighting(num_classes)
 
     def features(self, inputs: Tensor) -> Tensor:
-        """Return the input of the linear layer, (B, width), for (B, channels, H, W)."""
+        """Return the linear layer's input, (B, width), for images (B, channels, H, W)."""
         return self.head.pool(self.stages[:-1](inputs))
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
@@ -55,7 +55,7 @@ class AttentionConsistency(Staged):
 
 
 class Views(nn.Module):
-    """Apply the frozen stages to four views of each image; join them into one vector."""
+    """Apply frozen stages to four views of each image; join the outputs in one vector."""
 
     # Every view passes through the frozen stages, because their output for a flipped
     # image is not the flipped output. ExStream can store and merge the vectors.
@@ -67,7 +67,7 @@ class Views(nn.Module):
         self.shapes: list[torch.Size] = []
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return (B, D): for both scales the view of the image, then of its flip."""
+        """Return (B, D): per scale, the view of the image, then the view of its flip."""
         larger = [round(size * LARGER) for size in images.shape[2:]]
         large = _resized(images, larger)
         scales = [self.stages(torch.cat([x, x.flip(3)])) for x in (large, images)]
@@ -77,7 +77,7 @@ class Views(nn.Module):
 
 
 class ClassWeighting(nn.Module):
-    """Weigh labels by their rarity so far (Li et al. 2015; Guo et al. 2019)."""
+    """Weight labels by their rarity so far (Li et al. 2015; Guo et al. 2019)."""
 
     # The original uses the class rates of the whole training set, which are unknown in
     # a stream. Here rates are computed over all samples trained on so far, including
@@ -93,7 +93,11 @@ class ClassWeighting(nn.Module):
 
     @torch.no_grad()
     def forward(self, targets: Tensor) -> Tensor:
-        """Count a batch (B, C); return weights e^(1 - r) of positives, e^r of negatives."""
+        """Add a batch (B, C) to the counts, and return the weights of its labels.
+
+        For a class with the rate r, positives have the weight e^(1 - r), and negatives
+        have the weight e^r.
+        """
         self.positives += targets.sum(0)
         self.samples += len(targets)
         rate = self.positives / self.samples  # (C,)
@@ -141,7 +145,7 @@ def _resized(maps: Tensor, size: Sequence[int]) -> Tensor:
 
 
 def flip_disagreement(maps: Tensor) -> Tensor:
-    """Return the mean squared difference of maps from flipped maps of flipped images."""
+    """Return the mean squared difference of maps and flipped maps of flipped images."""
     upright, flipped = maps.chunk(2)
     return F.mse_loss(upright, flipped.flip(3))
 
@@ -171,8 +175,8 @@ class RecurrentAttention(nn.Module):
     # As in Wang et al., an LSTM reads one region after another. Its state scores the
     # region and locates the next one; the whole map, which is read first, locates the
     # first region and is not scored. The paper leaves open how a region is read. Here
-    # its grid has half as many points per side as the map, because a region covers at
-    # most half of a side, and it is pooled like the backbone's map.
+    # a region's grid has half as many points per side as the map, because a region
+    # covers at most half of a side. The region is pooled like the backbone's map.
 
     start: Tensor
 
@@ -240,7 +244,10 @@ class Localising(nn.Sequential):
 
 
 def cut(maps: Tensor, regions: Tensor) -> Tensor:
-    """Sample a region of every map bilinearly, at half its size (Jaderberg et al. 2015)."""
+    """Sample a region of every map bilinearly (Jaderberg et al. 2015).
+
+    The result is half as wide and half as high as the map.
+    """
     # A region (s_x, s_y, t_x, t_y) is the map, from -1 to 1 on both axes, scaled and
     # then moved.
     width, height, right, down = regions.T[..., None, None]

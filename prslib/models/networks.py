@@ -69,12 +69,12 @@ class Staged(nn.Module):
         return self.stages[:frozen_stages], self.stages[frozen_stages:]
 
 
-# stages, (B, channels, H, W) to (B, width, h, w); pooling to (B, width); and the width
+# stages from (B, channels, H, W) to (B, width, h, w); pooling to (B, width); the width
 Layers = tuple[list[nn.Module], nn.Module, int]
 
 
 def channels_of(image_shape: tuple) -> int:
-    """Return the last of an image's height, width and channels."""
+    """Return the number of channels in an image's shape: height, width, channels."""
     if len(image_shape) != 3:
         what = "image_shape with height, width and channels"
         raise ValueError(expected(what, image_shape, "mlp and head accept others"))
@@ -105,7 +105,7 @@ def convnet(stages: list, pool: nn.Sequential, width: int, num_classes: int) -> 
 
 
 def convnet_backbone(image_shape: tuple[int, int, int], weights: str) -> Layers:
-    """Return three blocks of one convolution; the map is an eighth as wide as the image."""
+    """Return three one-convolution blocks; the map is an eighth as wide as the image."""
     first = nn.Conv2d(channels_of(image_shape), 16, kernel_size=5, stride=2, padding=2)
     second = nn.Conv2d(16, 32, kernel_size=3, padding=1)
     third = nn.Conv2d(32, 128, kernel_size=3, padding=1)

@@ -5,7 +5,7 @@ paper's digits. The columns:
 
 - table: a name of `TABLES`;
 - dataset, method, architecture, memory_size, schedule, epochs, test_set: the setting,
-  as caption and text give it, also for methods that do not use it (Multitask has
+  as the caption and the text give it, also for methods that do not use it (Multitask has
   neither memory nor schedule; Finetune and EWC have no memory);
 - trained_tasks: number of tasks after which the value was measured;
 - group: overall, majority, moderate or minority;
@@ -70,7 +70,8 @@ def load(table: str | None = None) -> pd.DataFrame:
     -------
     DataFrame
         One row per printed number, in percent; the module describes the columns. A
-        schedule that is not given is empty, and such a memory size is missing.
+        schedule that the paper does not give is empty; a memory size that it does not
+        give is missing.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Turn runs into tables, sentences, verdicts and figures: what notebooks share."""
+"""Turn runs into tables, sentences, verdicts and figures; notebooks share this code."""

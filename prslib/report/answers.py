@@ -36,7 +36,7 @@ def first_set(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def find_smallest(gaps: pd.DataFrame, **where: str) -> pd.Series:
-    """Return the row of the first data set with the smallest difference."""
+    """Return the first data set's row with the smallest difference."""
     rows = first_set(gaps)
     for column, value in where.items():
         rows = rows[rows[column] == value]
@@ -70,7 +70,7 @@ def describe_difference(
 
 
 def describe_range(gaps: pd.DataFrame, by: str) -> str:
-    """Return PRS minus CRS in overall mAP on the balanced test, over what a column varies."""
+    """Describe PRS minus CRS in overall mAP (balanced test) over a column's values."""
     rows = first_set(gaps).query(
         "group == 'overall' and metric == 'mAP' and test_set == 'balanced'"
     )

@@ -1,4 +1,4 @@
-"""Draw notebooks whose pictures and tables are not up to date.
+"""Execute notebooks whose pictures and tables are not up to date.
 
 Slow imports are inside the functions that need them.
 """
@@ -46,19 +46,19 @@ def executed_file(profile: str, name: str) -> Path:
 
 
 def record_file(profile: str, name: str) -> Path:
-    """Return the record of a drawing: digests of what was read and of what was written."""
+    """Return the record of an execution: digests of what it has read and written."""
     return executed_file(profile, name).with_suffix(".json")
 
 
 def is_stale(profile: str, name: str) -> bool:
-    """Return whether a notebook's inputs or outputs have changed since it was drawn."""
+    """Return whether a notebook's inputs or outputs have changed since its execution."""
     try:
         record = json.loads(record_file(profile, name).read_text())
         if record["inputs"] != digest_inputs(profile, name):
             return True
         outputs = record["outputs"].items()
         return any(digest(output(profile, file)) != was for file, was in outputs)
-    except Exception:  # drawing it reports the error
+    except Exception:  # executing it reports the error
         return True
 
 
@@ -102,7 +102,7 @@ def read_sums(folder: Path) -> dict[str, str]:
 
 
 def write_sums(folder: Path, files: Iterable[Path]) -> None:
-    """List the digests of files just written in a folder's `SUMS`; keep other files' sums.
+    """Add digests of new files to a folder's `SUMS`; keep the sums of other files.
 
     Pictures are left out, because their bytes depend on the version of matplotlib.
     """
@@ -117,9 +117,9 @@ def write_sums(folder: Path, files: Iterable[Path]) -> None:
 
 
 def execute(profile: str, names: Sequence[str], redraw: bool = False) -> dict[str, str]:
-    """Train the runs of notebooks, draw them, and return errors by name.
+    """Train the runs of notebooks, execute the notebooks, and return errors by name.
 
-    A redraw uses the tables of the profile's folder as they are, and trains nothing.
+    A redraw uses the tables in the profile's folder as they are, and trains nothing.
     """
     from tqdm.contrib.concurrent import thread_map
 
@@ -131,11 +131,11 @@ def execute(profile: str, names: Sequence[str], redraw: bool = False) -> dict[st
     errors = {}
     listed = {}
     for name in [] if redraw else names:
-        with suppress(Exception):  # drawing it reports the error
+        with suppress(Exception):  # executing it reports the error
             listed |= list_runs(profile, name)
     try:
         train_listed(listed.values())
-    except Exception as error:  # notebooks whose runs are stored can still be drawn
+    except Exception as error:  # notebooks whose runs are stored can still be executed
         errors["training"] = f"{type(error).__name__}: {error}"
 
     def attempt(name: str) -> None:
@@ -189,11 +189,11 @@ def train_listed(runs: Iterable[tuple[str, "RunConfig"]]) -> None:
 def draw(profile: str, name: str, redraw: bool = False) -> None:
     """Execute a notebook, then put its pictures and tables into the profile's folder.
 
-    Files are first written to a temporary folder, so that simultaneous drawings leave
-    complete files. A redraw has no record, because its tables may be of other runs.
+    Files are first written to a temporary folder, so that simultaneous executions leave
+    complete files. A redraw leaves no record, because its tables may be of other runs.
     """
     record = record_file(profile, name)
-    before = []  # outputs of the last drawing
+    before = []  # outputs of the last execution
     if record.is_file() and not redraw:
         before = json.loads(record.read_text())["outputs"]
     record.unlink(missing_ok=True)
@@ -214,7 +214,7 @@ def draw(profile: str, name: str, redraw: bool = False) -> None:
         with replacing(file) as opened:
             opened.write(content)
     for file in {output(profile, old) for old in before} - written.keys():
-        file.unlink(missing_ok=True)  # a table or picture that is no longer drawn
+        file.unlink(missing_ok=True)  # a table or picture that is no longer made
     write_sums(figures, [file for file in written if file.parent == figures])
     if redraw:
         return

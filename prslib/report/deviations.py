@@ -59,7 +59,7 @@ class _SignedDistances(PRS):
 
 
 class _TiesBySlot(PRS):
-    """Overwrite the lowest of equally good slots."""
+    """Overwrite the slot with the lowest number among equally good slots."""
 
     def choose(self, y: np.ndarray, u: np.ndarray) -> int:
         return super().choose(y, np.append(u[:2], 0.0))
@@ -134,21 +134,21 @@ ALL = ("PRS", *DEVIATIONS, "CRS")
 
 
 class _Cuter(_UniformVictim):
-    """Accept with probability exp(-0.01 n), n of the rarest label; overwrite a random slot."""
+    """Accept with probability exp(-0.01 n) for the rarest label's n; overwrite a random slot."""
 
     def acceptance(self, y: np.ndarray, p: np.ndarray) -> float:
         return float(np.exp(-0.01 * self._freq[self.classes_of(y)].min()))
 
 
 class _MacroAucCl(PRS):
-    """Never change a full memory, which keeps the first m samples of the stream."""
+    """Never change a full memory, and thus keep the first m samples of the stream."""
 
     def acceptance(self, y: np.ndarray, p: np.ndarray) -> float:
         return 0.0
 
 
 class _EmoGrowth(_CountsAhead, _UnderflowingExp, _TiesBySlot):
-    """Know class counts ahead, let e^(-n) underflow, shrink the largest surplus, ties by slot."""
+    """Know counts ahead, let e^(-n) underflow, shrink the largest surplus, break ties by slot."""
 
     def __init__(
         self, size: int, num_classes: int, seed: Seed, *, rho: float = 0.0, dataset: str

@@ -1,4 +1,4 @@
-"""List the runs of notebooks: grids in which some methods have fewer seeds, and test sets."""
+"""List and check the runs of notebooks: grids in which some methods have fewer seeds."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """Start the kernels of notebooks as forks of one process.
 
-This process has already imported what notebooks import, which would take each kernel two
-seconds. Kernels do not share variables or matplotlib settings.
+This process has already imported what notebooks import; otherwise, the imports would
+take each kernel two seconds. Kernels do not share variables or matplotlib settings.
 """
 
 import multiprocessing
@@ -31,7 +31,7 @@ INLINE = "module://matplotlib_inline.backend_inline"  # shows figures in a noteb
 
 
 def prepare() -> None:
-    """Start the process that imports, in the background."""
+    """Start the importing process in the background."""
     multiprocessing.set_forkserver_preload(IMPORTED)
     forkserver.ensure_running()
 
@@ -53,7 +53,7 @@ class Kernel(ForkServerProcess):
         from ipykernel.kernelapp import IPKernelApp
 
         threading.Thread(target=end_with_drawing, daemon=True).start()
-        os.setsid()  # Ctrl-C reaches only the process that draws
+        os.setsid()  # Ctrl-C reaches only the process that executes notebooks
         os.chdir(self.folder)
         os.environ |= self.environment
         mpl.rcParams["backend"] = INLINE
@@ -62,7 +62,7 @@ class Kernel(ForkServerProcess):
         app.start()
 
     def poll(self) -> int | None:
-        """Return the exit status, None while it runs."""
+        """Return the exit status, None while the kernel runs."""
         return self.exitcode
 
     def wait(self) -> int | None:
@@ -77,7 +77,7 @@ class Kernel(ForkServerProcess):
 
 
 def end_with_drawing() -> None:
-    """End this kernel as soon as the process that draws has ended."""
+    """End this kernel as soon as the process that executes notebooks has ended."""
     from ipykernel.kernelapp import IPKernelApp
 
     drawing = multiprocessing.parent_process()

@@ -95,7 +95,7 @@ def places_of(claim: Claim, data_sources: dict[str, str]) -> list[tuple[str, str
 
 
 def drop_not_run(decided: pd.DataFrame) -> pd.DataFrame:
-    """Drop rows that were not run, except one per claim and data set that has no other row."""
+    """Drop rows that were not run; keep one if a claim has no other row on a data set."""
     is_run = decided["alone"] != "not run"
     place = ["claim", "stands_for"]
     any_run = is_run.groupby([decided[name] for name in place]).transform("any")
@@ -106,7 +106,7 @@ def drop_not_run(decided: pd.DataFrame) -> pd.DataFrame:
 def correct(decided: pd.DataFrame, level: float) -> pd.Series:
     """Return the verdicts after Holm's correction for the number of claims on a data set.
 
-    The verdict of a claim of kind "sensitivity" is its kind.
+    For a claim of the kind "sensitivity", the verdict is this word.
     """
     kinds = decided["claim"].map(lambda name: CLAIMS[name].kind)
     is_run = decided["alone"] != "not run"
@@ -139,7 +139,7 @@ def counts(decided: pd.DataFrame) -> pd.DataFrame:
 
 
 def list_main_claims(decided: pd.DataFrame) -> str:
-    """Return in Markdown the main claims, and by verdict the real streams that were tested."""
+    """List the main claims in Markdown, with the tested real streams by verdict."""
     real = on_real_data(decided)
     rows = []
     for name, claim in CLAIMS.items():
@@ -162,7 +162,7 @@ def list_streams(decided: pd.DataFrame, claim: str) -> pd.Series:
 
 
 def say_untested(decided: pd.DataFrame) -> str:
-    """Count in Markdown the claims that were not tested on real data, by question."""
+    """Write in Markdown how many claims per question were not tested on real data."""
     tested = set(on_real_data(decided)["claim"])
     claims = {name: claim for name, claim in CLAIMS.items() if claim.kind == PRIMARY}
     questions = [claims[name].question for name in claims if name not in tested]

@@ -72,9 +72,9 @@ def run_forgetting(run: Run) -> pd.DataFrame:
 def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
     """Compute Spearman's correlation of forgetting with class size, task by task.
 
-    A row contains the correlation of a task, NaN if all values are equal, and those on
-    resampled test images, without classes that have no positive or were never learned in
-    a resample: (tasks, 1 + draws).
+    The table is (tasks, 1 + draws). A row contains the correlation of a task, NaN if all
+    values are equal, and the correlations on resampled test images. These omit classes
+    that have no positive in the resample or were never learned in it.
     """
     keys = ["test_set", "measure", "metric", "task"]
     table = {}
@@ -88,7 +88,7 @@ def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def labelled_images(config: RunConfig) -> pd.DataFrame:
-    """Return class and group of every image whose features a run stores, in the same order."""
+    """List class and group of the images whose features a run stores, in their order."""
     dataset = labels_of(config.dataset)
     test = dataset.tests[DATASETS[config.dataset].recipe.test_set]
     rows = feature_rows(test, config.features_per_class)
@@ -119,7 +119,7 @@ def separation(run: Run, neighbours: int) -> pd.DataFrame:
     images = labelled_images(run.config)
     features, classes = features_of(run), images["class"].to_numpy()
     vote = KNeighborsClassifier(n_neighbors=neighbours, weights="distance")
-    voted = vote.fit(features, classes).predict(None)  # by all images but itself
+    voted = vote.fit(features, classes).predict(None)  # by all other images
     images["kNN accuracy"] = 100.0 * (voted == classes)
     images["silhouette"] = 100 * silhouette_samples(features, classes)
     draws = run.config.resolved["test_resamples"]
@@ -155,7 +155,7 @@ def accuracies(runs: Iterable[Run]) -> pd.DataFrame:
 
 
 def distances(rows: pd.DataFrame) -> pd.DataFrame:
-    """Measure how far each class order is from the paper's table in points, nearest first."""
+    """Measure in points how far class orders are from the paper's table, nearest first."""
     cells = rows.groupby(["schedule", "method", "trained_tasks"], sort=False)
     gaps = (cells["value"].mean() - cells["published"].first()).abs().dropna()
     table = gaps.groupby("schedule", sort=False).agg(
@@ -173,8 +173,8 @@ def follows_from_labels(method: str) -> bool:
 def place_stream(config: RunConfig) -> Iterator[tuple[Sampler, np.ndarray, int]]:
     """Apply a run's sampler to the labels of its stream, without training.
 
-    After each batch, yield the sampler, the number of the sample in each slot, int64 (m,),
-    -1 for an empty slot, and the number of samples so far.
+    After each batch, yield three things: the sampler; the position in the stream of each
+    slot's sample, int64 (m,), -1 for an empty slot; and the number of samples so far.
     """
     settings = config.resolved
     method = METHODS[config.method]
@@ -214,7 +214,7 @@ def memory_shares(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataF
 
 
 def memory_ages(configs: Sequence[RunConfig]) -> pd.DataFrame:
-    """Compute the shares of a memory that come from the quarters of each task, in percent.
+    """Compute which share of a memory comes from each quarter of the tasks, in percent.
 
     There are four rows for each configuration whose memory follows from the labels. A
     task is divided in the order of its samples in the stream.
@@ -244,7 +244,7 @@ def memory_ages(configs: Sequence[RunConfig]) -> pd.DataFrame:
 def _class_shares(
     dataset: SequentialDataset, counts: np.ndarray, method: str, seed: int
 ) -> pd.DataFrame:
-    """Lay out one memory's shares, group by group, each from its most frequent class on."""
+    """Lay out one memory's shares by group; in a group, frequent classes come first."""
     rank = [GROUPS.index(group) for group in dataset.class_group]
     columns = {
         "dataset": dataset.name,
@@ -264,7 +264,7 @@ def draw_labels(
 ) -> np.ndarray:
     """Draw labels, bool (samples, C), in proportion to the `chances` of classes.
 
-    A share of the samples draws a second label, by default as in COCOseq.
+    A share of the samples, by default the share in COCOseq, draws a second label.
     """
     rng = np.random.default_rng(seed)
     bounds = np.cumsum(chances)

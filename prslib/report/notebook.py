@@ -1,8 +1,8 @@
 """Read the parameters of a notebook, and show its pictures.
 
-A notebook's cell `parameters` declares them with their defaults. A profile is a YAML
-file with the parameters that it overrides. `prslib train`, `make figures` and the
-ledger read both here.
+A notebook's cell `parameters` declares them with their defaults. A profile's YAML file
+contains the parameters that it overrides. `prslib train`, `make figures` and the ledger
+read both here.
 """
 
 import io
@@ -107,10 +107,10 @@ class Settings(SimpleNamespace):
                 file.write(content)
 
     def table(self, name: str) -> pd.DataFrame:
-        """Read a table that `write` kept; in a redraw also the profile's.
+        """Read a table that `write` kept or, in a redraw, the profile's table.
 
-        Cells that draw read their numbers from here, so that a redraw, which skips the
-        cells with the tag `compute`, draws the same.
+        Cells that plot read their numbers from here. A redraw, which skips the cells with
+        the tag `compute`, therefore makes the same pictures.
         """
         if name not in self.tables and getattr(self, "redraw", False):
             file = figures_dir(self.profile) / f"{self.notebook}_{name}.csv"
@@ -136,10 +136,10 @@ class Settings(SimpleNamespace):
     ) -> None:
         """Display a figure of the table `name`, and write it if ``save`` names a folder.
 
-        A title is added with a legend for all panels.
-        With `narrow`, a second PNG for phones has that many columns of panels, in the profile
-        seeds, of which the articles are made. Controls, such as sliders, are shown above
-        the figure, and ``redraw`` draws it again when one of them changes.
+        A title is added together with one legend for all panels. In the profile seeds,
+        from which the articles are made, `narrow` is the number of columns of panels in
+        a second PNG, for phones. Controls, such as sliders, are shown above the figure,
+        and ``redraw`` plots it again when one of them changes.
         """
         self.table(name)  # every picture needs a table with its numbers
         if title:
@@ -172,10 +172,10 @@ class Settings(SimpleNamespace):
         across: str = "metric",
         query: str = "",
     ) -> pd.DataFrame:
-        """Draw the differences of the table `name`, summarise them, and return them.
+        """Plot the differences in the table `name`, summarise them, and return them.
 
         The picture has a column of panels for each value of `across`; `query` selects the
-        rows that are drawn.
+        rows that are plotted.
         """
         gaps = self.table(name)
         shown = gaps.query(query) if query else gaps
@@ -184,7 +184,7 @@ class Settings(SimpleNamespace):
         return gaps
 
     def write_answer(self, sentence: str, dataset: str = "") -> Markdown:
-        """Write the answer as a table and return it; mark one seed and synthetic data."""
+        """Write the answer as a table and return it; mention one seed or synthetic data."""
         sentence = name_streams(sentence)
         is_single = len(getattr(self, "seeds", ())) == 1
         end = ONE_SEED if is_single and "one seed" not in sentence else ""
@@ -219,7 +219,7 @@ class Settings(SimpleNamespace):
         seeds: Sequence[int] | None = None,
         intervals: bool = False,  # are shown, unless there is only one seed
     ) -> str:
-        """Write the number of seeds in a figure, of one data set or all: "3 seeds (GSS: 1)"."""
+        """Return the number of seeds, of one data set or all: "3 seeds (GSS: 1)"."""
         few = dict(getattr(self, "few_seeds", {}))
         seeds = self.seeds if seeds is None else seeds
         if dataset:
@@ -260,7 +260,7 @@ def values_of(source: str) -> dict[str, Any]:
 
 
 def profile_values(profile: str, notebook: str) -> dict:
-    """Return the parameters of a notebook that a profile overrides, from its YAML file."""
+    """Read the parameters that a profile overrides in a notebook from the YAML file."""
     one_of("profile", profile, known_profiles())
     file = params_file(profile, notebook)
     if not file.is_file():
@@ -295,7 +295,7 @@ def show_controls(
 ) -> None:
     """Display controls above a picture, which is drawn again when one of them changes.
 
-    It is a plain picture, not a widget, so that the last one stays in a closed notebook.
+    It is a plain picture, not a widget, so that a closed notebook keeps the last one.
     """
     for name, control in controls.items():
         control.set_trait("description", name.replace("_", " "))

@@ -1,4 +1,4 @@
-"""Gather the measurements of runs and the paper's numbers in rows of one form.
+"""Gather the measurements of runs and the paper's numbers in rows of the same form.
 
 The columns:
 
@@ -65,7 +65,7 @@ def results_of(
     """Gather the measurements of runs.
 
     `standards` are the standard configurations by data set. Runs that differ from them in
-    other fields than `SETTINGS` are omitted. Forgetting by class size is measured if the
+    fields other than `SETTINGS` are omitted. Forgetting by class size is measured if the
     run's identity, as text, is among `in_figure_1`.
     """
     columns = ["stands_for", "dataset", *KEY, "standard_rho", "value"]
@@ -84,7 +84,7 @@ def results_of(
         )
         frames.append(rows)
     table = pd.concat(frames[1:] or frames, ignore_index=True)
-    # runs that differ in further measurements have the same memory
+    # runs that differ only in further measurements have the same memory
     return table.drop_duplicates(["dataset", *KEY], ignore_index=True)
 
 
@@ -134,7 +134,7 @@ def measure(run: Run, in_figure_1: bool) -> pd.DataFrame:
 
 
 def _shares(run: Run) -> Iterator[dict]:
-    """Measure the groups' shares of the memory in percent, and its distances to others."""
+    """Measure shares of the memory in percent, and their distances from other shares."""
     if not len(run.memory_labels):
         return
     dataset = labels_of(run.config.dataset)
@@ -154,7 +154,7 @@ def _shares(run: Run) -> Iterator[dict]:
 
 
 def _orders(run: Run) -> Iterator[dict]:
-    """Correlate forgetting with class size, the mean over tasks (Fig. 1)."""
+    """Average the correlation of forgetting with class size over the tasks (Fig. 1)."""
     if run.config.method not in FIGURE_1:
         return
     rows = size_correlations(run_forgetting(run))

@@ -56,15 +56,16 @@ Y_LABELS = {
     "group": "class group",
 }
 DODGE = 0.07  # horizontal distance of curves that may coincide, in tasks
-LETTER, MARK = 0.085, 6  # width of a legend's letter in inches, of its mark in letters
+LETTER, MARK = 0.085, 6  # width of a legend's letter in inches; of its mark, in letters
 # a phone shows NARROW inches on about 340 pixels, and letters of SMALLEST points on 8
+# pixels
 NARROW, SMALLEST = 5.0, 9  # inches, points
 TALLEST = 3.2  # inches, of a panel
 TITLE = 50  # letters per line in the title of a narrow figure
 
 
 def styles_of(methods: Iterable[str]) -> dict[str, Style]:
-    """Return the styles of methods in the order of the main table; others get a spare one."""
+    """Return the styles of methods in the main table's order; new ones get a spare style."""
     present = set(methods)
     for name in [*METHODS, *sorted(present)]:
         if name not in METHOD_STYLES:
@@ -226,7 +227,7 @@ def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
 
 
 def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
-    """Draw `contrasts` with intervals, a row for each value of `y`, filled if significant."""
+    """Draw `contrasts` with intervals in a row per value of `y`; fill significant ones."""
     values = list(frame[y].unique())
     rows = [group for group in ALL_GROUPS if group in values] or values
     frame = frame.assign(place=frame[y].map(rows.index))

@@ -26,7 +26,7 @@ from prslib.statistics import label_powers as label_powers
 ALL_GROUPS = (*datasets.GROUPS, "overall")
 CAPTIONS = {"score": "Scores", "forget": "Forgetting"}
 PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
-# F1 if labels are predicted otherwise than by a threshold of 0.5
+# F1 of predictions that do not use the threshold of 0.5
 F1_OTHERWISE = tuple(
     f"{f1} ({how})" for how in ("tuned threshold", "top 3") for f1 in MAIN_METRICS[:2]
 )
@@ -59,9 +59,10 @@ def scores_of(
 ) -> pd.DataFrame:
     """Return the scores of class groups after each task, and the forgetting, in percent.
 
-    Each run is read on those of some test sets that it has. The columns are those that
-    identify the run, test_set, `fields` of its configuration, trained_tasks, task, at_end
-    (after the last task), measure (of `MEASURES`), group, metric, value and draws.
+    Each run is read on those of the test sets `tests` that it has. Besides the columns
+    that identify the run, the table has test_set, the `fields` of its configuration,
+    trained_tasks, task, at_end (whether it is after the last task), measure (one of
+    `MEASURES`), group, metric, value and draws.
     """
     frames = []
     for run in runs:
@@ -102,7 +103,7 @@ def final(
 
 
 def average(rows: pd.DataFrame) -> pd.DataFrame:
-    """Replace seed and value by mean, sd (of the sample) and seeds, in the paper's order."""
+    """Average over seeds: mean, sd (of the sample), number of seeds, in the paper's order."""
     keys = [column for column in rows if column not in ("seed", "value", "draws")]
     cells = rows.groupby(keys, **_KEEP_ALL)["value"]
     table = cells.agg(mean="mean", sd="std", seeds="count").reset_index()
@@ -124,9 +125,9 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
 def merge_published(
     rows: pd.DataFrame, *tables: str, also: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Add stands_for and the paper's number, published, on the same kind of test set.
+    """Add the column published: the paper's number on the same kind of test set.
 
-    Cells must also agree in the columns `also`.
+    The column stands_for is also added. Cells must also agree in the columns `also`.
     """
     names = rows["dataset"].map(lambda name: labels_of(name).stands_for or "")
     rows = rows.assign(stands_for=names)
@@ -185,7 +186,7 @@ def seed_gaps(
 def leads(
     rows: pd.DataFrame, methods: Sequence[str], than: str, by: Sequence[str]
 ) -> pd.DataFrame:
-    """Join the `seed_gaps` of several methods, by name."""
+    """Join the `seed_gaps` of several methods, which the column method names."""
     gaps = [seed_gaps(rows, name, than, by).assign(method=name) for name in methods]
     return pd.concat(gaps, ignore_index=True)
 
@@ -198,7 +199,7 @@ def contrasts(
     by: Sequence[str] = (),  # further columns in which the two must agree
     place: str | None = None,  # begins a sentence, with columns in braces
 ) -> pd.DataFrame:
-    """Add to `over_seeds` the paper's difference of two methods, published, and a sentence."""
+    """Compare two methods `over_seeds`; add the paper's difference and a sentence."""
     gaps = seed_gaps(rows, method, than, by).dropna(subset="value")
     gaps = gaps[gaps["group"].isin(groups)]
     keys = [name for name in gaps if name not in ("seed", *_VALUES)]
@@ -227,7 +228,7 @@ def contrast_each(
     groups: Collection[str] = ("overall",),
     by: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Join the `contrasts` of several methods with one, or of one with several, by name."""
+    """Join the `contrasts` of several methods with one other, or of one with several."""
     column, names = ("than", than) if isinstance(method, str) else ("method", method)
     frames = []
     for name in names:
@@ -255,7 +256,7 @@ def pivot_differences(
 
 
 def in_short(gaps: pd.DataFrame) -> str:
-    """Count significant `contrasts`, and list the extremes of each data set's, or of all."""
+    """Count the significant `contrasts`, and list the extremes on each data set."""
     above = (gaps["clearly"] == "above").sum()
     below = (gaps["clearly"] == "below").sum()
     unclear = gaps[gaps["clearly"] == ""]

@@ -31,7 +31,7 @@ def runs_of(profile: str, notebook: str) -> list[RunConfig]:
 
 
 def runs(profile: str) -> tuple[dict[str, list[RunConfig]], dict[str, str]]:
-    """Return the runs that claims are about by notebook, and errors by notebook."""
+    """Return the runs that claims are about, and errors, both by notebook."""
     by_notebook = {}
     errors = {}
     names = [name for name in known_notebooks(profile) if name not in NO_CLAIM]

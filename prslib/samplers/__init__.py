@@ -1,4 +1,4 @@
-"""Samplers: which samples of the stream the memory keeps, one file per method."""
+"""Samplers, which select the samples of a stream to keep; one file per method."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The base of all samplers: it checks labels, draws numbers and keeps all counts."""
+"""The base of all samplers: it checks labels, keeps counts and draws random numbers."""
 
 import inspect
 import json
@@ -36,7 +36,7 @@ class Sampler:
         Source of every random decision.
     unlabelled : {"drop", "class"}
         Whether samples without a label are dropped, with a warning, or form an
-        additional class, which requires ``num_classes``.
+        additional class. The latter requires ``num_classes``.
 
     Attributes
     ----------
@@ -60,8 +60,8 @@ class Sampler:
     Raises
     ------
     ValueError
-        If ``size`` or ``num_classes`` is below 1, there are more than a million classes,
-        or ``seed`` is negative.
+        If ``size`` or ``num_classes`` is below 1, if there are more than a million
+        classes, or if ``seed`` is negative.
     TypeError
         If ``size`` or ``num_classes`` is not an integer, or ``seed`` cannot seed a
         generator.
@@ -111,7 +111,7 @@ class Sampler:
         self.dropped = 0
         self._sets = LabelSets(self.size)
         self._filled = 0
-        # n_i and l_i of the classes, and of samples without a label at the end
+        # n_i and l_i of the classes; the last entry is for samples without a label
         self._freq = np.zeros(self.num_classes + 1, np.int64)
         self._counts = np.zeros(self.num_classes + 1, np.int64)
 
@@ -126,7 +126,7 @@ class Sampler:
         u : float64 (draws,)
             Uniform numbers in [0, 1).
         **row
-            The sample's row of each array that ``needs`` names.
+            For each array named in ``needs``, the sample's row.
 
         Returns
         -------
@@ -193,8 +193,8 @@ class Sampler:
         Raises
         ------
         ValueError
-            If ``labels`` has another shape or other values, or a keyword argument has
-            another number of rows. No sample is then counted.
+            If ``labels`` has another shape or other values, or if a keyword argument
+            has another number of rows. In this case, no sample is counted.
         TypeError
             If the names of the keyword arguments are not the names in ``needs``.
 
@@ -370,7 +370,7 @@ class Sampler:
         return classes
 
     def __repr__(self) -> str:
-        """Return the sampler's arguments, and how many slots are filled."""
+        """Return the sampler's arguments and the number of filled slots."""
         return f"<{self._arguments()}, {self._filled} slots filled>"
 
     def state_dict(self) -> dict[str, Any]:
@@ -379,8 +379,8 @@ class Sampler:
         Returns
         -------
         dict of str to array
-            Numbers are arrays without dimensions. Text, such as the sampler's arguments,
-            is stored as an array of bytes.
+            Numbers are stored as arrays without dimensions. Text, such as the sampler's
+            arguments, is stored as an array of bytes.
 
         Examples
         --------
@@ -395,7 +395,7 @@ class Sampler:
             "sampler": to_bytes(self._arguments()),
             "generator": save_generator(self.rng),
             "slot_classes": self._sets.classes[self._sets.of_slot[: len(self)]],
-            # as an array, a number keeps its dtype also as a tensor
+            # as an array, a number keeps its dtype when it is converted to a tensor
             **{name: np.array(value) for name, value in self._numbers().items()},
         }
 
@@ -445,7 +445,7 @@ class Sampler:
         return {name: value for name, value in attributes if isinstance(value, kinds)}
 
     def _widen(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows with all known classes, after adding the new classes in them."""
+        """Add the new classes in rows; return rows with one column per known class."""
         more = rows.shape[1] - self.num_classes
         if more > 0:
             self.add_classes(more)
@@ -454,7 +454,7 @@ class Sampler:
         return rows
 
     def _taking_part(self, labels: np.ndarray) -> list[tuple[int, list[int]]]:
-        """Return row and classes of each sample that is not dropped for lack of a label."""
+        """Return the row number and the classes of each sample that is not dropped."""
         return [
             (b, classes)
             for b in range(len(labels))
@@ -479,7 +479,7 @@ class Sampler:
         return slot
 
     def _store(self, classes: Sequence[int], slot: int) -> None:
-        """Put a sample in a slot, in place of the sample there (lines 9 and 16)."""
+        """Put a sample in a slot, replacing any sample there (lines 9 and 16)."""
         self._remove(slot)
         self._sets.put(classes, slot)
         for c in classes:
@@ -487,7 +487,7 @@ class Sampler:
         self._filled = max(self._filled, slot + 1)
 
     def _remove(self, slot: int) -> Sequence[int]:
-        """Free a slot, if it is filled; return the classes that it had."""
+        """Free a slot if it is filled; return the classes of its sample."""
         classes = self._sets.take(slot)
         for c in classes:
             self._counts[c] -= 1
@@ -504,7 +504,7 @@ def draw_rarest(classes: Sequence[int], counts: np.ndarray, u: float) -> int:
 
 
 def save_generator(rng: np.random.Generator) -> np.ndarray:
-    """Return the state of a generator of any kind as bytes, uint8."""
+    """Return the state of any random generator as bytes, uint8."""
     return to_bytes(json.dumps(rng.bit_generator.state, default=np.ndarray.tolist))
 
 

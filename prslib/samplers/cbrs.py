@@ -10,7 +10,7 @@ import numpy as np
 from prslib.checks import Seed
 from prslib.samplers.base import Sampler, draw_rarest
 
-FEW = 1000  # slots, which are sorted faster than searched
+FEW = 1000  # slots; up to this number, sorting is faster than searching
 
 
 class CBRS(Sampler):
@@ -20,8 +20,8 @@ class CBRS(Sampler):
     once was the largest in memory is called *full*. A sample of a class that is not
     full overwrites a random sample of a largest class. A sample of a full class y
     overwrites a random sample of this class with probability m_y / n_y, where m_y is
-    the number of its samples in memory and n_y their number in the stream so far.
-    Otherwise the sample is not stored.
+    the number of samples of class y in memory, and n_y is the number of samples of
+    class y in the stream so far. Otherwise the sample is not stored.
 
     Parameters
     ----------
@@ -90,10 +90,10 @@ class CBRS(Sampler):
         self.class_slots = np.zeros(self.num_classes + 1, np.int64)
         self.is_full = np.zeros(self.num_classes + 1, bool)
         self._slots: dict[int, list[int]] = {}  # slots of each class, ascending
-        self._largest: list[int] = []  # classes in a full memory, [] until needed
+        self._largest: list[int] = []  # in a full memory; [] until they are needed
 
     def choose(self, y: np.ndarray, u: np.ndarray) -> int:
-        """Return the slot of a sample, -1 for none; count it for its rarest class."""
+        """Return the slot of a sample or -1; count the sample for its rarest class."""
         c = draw_rarest(self.classes_of(y), self._freq, u[0])
         self.class_seen[c] += 1
         slot = len(self)
@@ -104,7 +104,7 @@ class CBRS(Sampler):
         return slot
 
     def _choose_in_full(self, c: int, u: np.ndarray) -> int:
-        """Return the slot for a sample of class c in a full memory, -1 for none."""
+        """Return the slot for a sample of class c in a full memory, or -1 for none."""
         if not self._largest:
             largest = self.class_slots == self.class_slots.max()
             self.is_full |= largest
@@ -140,7 +140,7 @@ class CBRS(Sampler):
 
 
 def draw_from_lists(lists: Sequence[list[int]], u: float) -> int:
-    """Return the slot at u, in [0, 1), among the sorted slots of ascending lists."""
+    """Return the slot at fraction u (0 <= u < 1) of all slots in ascending lists."""
     total = sum(map(len, lists))
     n = int(u * total)
     if len(lists) == 1:
@@ -152,4 +152,4 @@ def draw_from_lists(lists: Sequence[list[int]], u: float) -> int:
     def count_up_to(slot: int) -> int:
         return sum(map(bisect, lists, repeat(slot)))
 
-    return bisect(range(end), n, key=count_up_to)  # the first that n others precede
+    return bisect(range(end), n, key=count_up_to)  # the slot that n others precede

@@ -1,4 +1,4 @@
-"""Check that a sampler, built-in or custom, behaves as samplers have to."""
+"""Check that a built-in or custom sampler behaves as every sampler must."""
 
 import copy
 import warnings
@@ -16,15 +16,16 @@ def check_sampler(make: Callable, context: Callable | None = None) -> None:
 
     The sampler must meet these conditions:
 
-    - It returns possible slots, and its counts and labels agree with these slots.
-    - The same seed gives the same slots, even if a state was restored or the last class
+    - It returns valid slots, and its counts and labels agree with these slots.
+    - The same seed gives the same slots, even if a state is restored or the last class
       is added late.
     - It does not use numpy's global generator.
 
     Parameters
     ----------
     make : callable
-        ``make(size, num_classes, seed)`` returns an empty sampler, as its class does.
+        ``make(size, num_classes, seed)`` returns an empty sampler. The class of a
+        sampler is such a callable.
     context : callable, optional
         ``context(sampler, labels, start)`` returns the keyword arguments that ``place``
         needs for a batch. The batch has the labels ``labels`` and begins with row
@@ -82,7 +83,7 @@ def check_sampler(make: Callable, context: Callable | None = None) -> None:
 def _slots(
     sampler: Any, context: Callable, stream: np.ndarray, batch: int = 7, start: int = 0
 ) -> list[int]:
-    """Return the slots of a stream from a row on; check counts after each batch."""
+    """Return the slots of a stream from row ``start`` on; check counts per batch."""
     memory = sampler.labels
     taken = []
     for first in range(start, len(stream), batch):
@@ -101,7 +102,7 @@ def _slots(
 
 
 def _check_counts(sampler: Any, memory: np.ndarray, seen: np.ndarray) -> None:
-    """Compare a sampler's counts and labels with those of the actual memory and stream."""
+    """Compare a sampler's counts and labels with the actual memory and stream."""
     if hasattr(sampler, "vectors"):  # it merges samples
         memory = sampler.labels
     truth = {
@@ -117,7 +118,7 @@ def _check_counts(sampler: Any, memory: np.ndarray, seen: np.ndarray) -> None:
 
 
 def _features(sampler: Any, labels: np.ndarray, start: int) -> dict[str, np.ndarray]:
-    """Return random features, the same for the same rows of the stream."""
+    """Return random features; a row of the stream always has the same features."""
     if "features" not in sampler.needs:
         return {}
     features = np.random.default_rng(1).normal(size=(start + len(labels), 4))

@@ -1,4 +1,4 @@
-"""ExStream: a memory of feature vectors, in which the two closest of a class merge."""
+"""ExStream: a memory that merges the two closest feature vectors of a class."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ class ExStream(Sampler):
 
     Each class has an equal share of the memory. When the share of a class is full, the
     two closest vectors of the class merge into their weighted mean. Unlike other
-    samplers, ExStream stores what it keeps, because it makes new vectors from old ones.
+    samplers, ExStream stores its vectors, because it makes new vectors from old ones.
     `vectors` returns the stored vectors for replay.
 
     Parameters
@@ -43,8 +43,8 @@ class ExStream(Sampler):
     Raises
     ------
     ValueError
-        If ``num_classes`` is None; by `place`, if the features do not have the shape
-        (B, D) or one of them is not finite.
+        If ``num_classes`` is None, or if `place` receives features that do not have the
+        shape (B, D) or are not all finite.
 
     Notes
     -----
@@ -80,7 +80,7 @@ class ExStream(Sampler):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"features"})
-    draws = 0  # it draws from ``rng`` once the features are checked
+    draws = 0  # it uses ``rng`` instead, after the features are checked
 
     def __init__(
         self, size: int, num_classes: int, seed: Seed, *, unlabelled: str = "drop"
@@ -120,7 +120,7 @@ class ExStream(Sampler):
     def choose_batch(
         self, labels: np.ndarray, uniforms: np.ndarray, *, features: Any
     ) -> np.ndarray:
-        """Return the slot of each sample's vector, one sample after the other."""
+        """Add the samples one by one; return the slot of each sample's vector."""
         features = self._check(features, len(labels))
         ties = self.rng.random(len(labels))
         slots = np.full(len(labels), -1)
@@ -133,7 +133,7 @@ class ExStream(Sampler):
         return slots
 
     def _check(self, features: Any, length: int) -> Any:
-        """Return checked features (length, D); store vectors on their device."""
+        """Check and return features (length, D); move the vectors to their device."""
         stored = self.prototypes
         shape = length, stored.shape[1] or np.shape(features)[-1]
         if is_tensor(features):
@@ -155,7 +155,7 @@ class ExStream(Sampler):
         return features
 
     def _add(self, c: int, x: Any) -> int:
-        """Add a vector (D,) to a class; merge its two closest if it is full (Alg. 1)."""
+        """Add a vector (D,); merge the closest two if the class is full (Alg. 1)."""
         if self._counts[c] < self.quota[c]:
             slot = len(self)
             self._store([c], slot)
@@ -165,7 +165,7 @@ class ExStream(Sampler):
         return self._merge(c, self.members(c), x)
 
     def _merge(self, c: int, slots: np.ndarray, x: Any) -> int:
-        """Merge two of a full class's vectors and a new one; return the new one's slot."""
+        """Add a vector to a full class, whose closest two merge; return its slot."""
         size = len(slots)
         gaps = self._gaps.get(c)
         if gaps is None:  # the new vector has the last row

@@ -27,8 +27,8 @@ class GSS(Sampler):
     seed : int, SeedSequence or Generator
         Source of every random decision.
     subsets : int
-        Number of subsets of the memory with which a batch is compared, called "memory
-        strength" in the PRS paper (Appendix, "Baselines").
+        Number of subsets of the memory with which a batch is compared. The PRS paper
+        calls this number "memory strength" (Appendix, "Baselines").
     subset_size : int
         Number of samples in each subset. While the memory holds fewer than ``subsets``
         times ``subset_size`` samples, there are fewer subsets, or a single smaller
@@ -39,27 +39,27 @@ class GSS(Sampler):
     Raises
     ------
     ValueError
-        By `place`, if the inner products of gradients have another shape or are not
-        finite.
+        If `place` receives inner products of gradients that have another shape or are
+        not finite.
 
     Notes
     -----
     The score of a sample is 1 plus the largest cosine similarity of its gradient to the
-    gradients of the subsets. It is between 0, if the gradient is opposed to all
-    subsets, and 2. Samples are stored until the memory is full. From then on, a batch
-    is considered only if its mean gradient has a similarity below 0 to every subset.
-    For each sample of such a batch, a candidate is drawn from the memory with a
+    gradients of the subsets. It is between 0 and 2, and it is 0 if the gradient is
+    opposed to all subsets. Samples are stored until the memory is full. From then on, a
+    batch is considered only if its mean gradient has a similarity below 0 to every
+    subset. For each sample of such a batch, a candidate is drawn from the memory with a
     probability proportional to the candidate's score. The sample replaces the candidate
     with probability (score of the candidate) / (sum of both scores).
 
     `place` receives the labels and a function ``gradient_products``. The argument of
-    this function is K subsets of the memory as slots, int64 (K, n). It returns the
-    inner products of K + B gradients, float (K + B, K + B): first the gradient of the
-    mean loss of each subset, then the gradient of each of the B samples in the batch.
-    Products of two different subsets are not used. One call of `place` may call the
-    function twice: if the memory is full, a batch is first compared with only two
-    subsets. If its mean gradient has a similarity of at least 0 to one of them, the
-    batch is rejected without a second call.
+    this function contains the slots of K subsets of the memory, int64 (K, n). The
+    function returns the inner products of K + B gradients, float (K + B, K + B): first
+    the gradient of the mean loss of each subset, then the gradient of each of the B
+    samples in the batch. Products of two different subsets are not used. One call of
+    `place` may call the function twice: if the memory is full, a batch is first
+    compared with only two subsets. If its mean gradient has a similarity of at least 0
+    to one of them, the batch is rejected without a second call.
 
     The paper leaves some details open, which are settled as follows:
 
@@ -89,7 +89,7 @@ class GSS(Sampler):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"gradient_products"})
-    draws = 0  # it draws from ``rng`` as it goes
+    draws = 0  # it uses ``rng`` instead, when it needs random numbers
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class GSS(Sampler):
     def choose_batch(
         self, labels: np.ndarray, uniforms: np.ndarray, *, gradient_products: Products
     ) -> np.ndarray:
-        """Return each sample's slot, by its score and the batch's score (Alg. 2)."""
+        """Return slots, which depend on the scores of samples and batch (Alg. 2)."""
         slots = np.full(len(labels), -1)
         rows = np.array([b for b, _ in self._taking_part(labels)], np.int64)
         scores, batch_score = self._compare(rows, len(labels), gradient_products)
@@ -131,7 +131,7 @@ class GSS(Sampler):
     def _compare(
         self, rows: np.ndarray, batch: int, gradient_products: Products
     ) -> tuple[np.ndarray, float]:
-        """Return the scores of some rows of a batch, and of their mean gradient."""
+        """Return the scores of rows of a batch and the score of their mean gradient."""
         filled = len(self)
         if filled == 0 or len(rows) == 0:
             return np.full(len(rows), FIRST_SCORE), FIRST_SCORE
@@ -168,6 +168,6 @@ class GSS(Sampler):
 
 
 def ratio(products: np.ndarray, norms: np.ndarray) -> np.ndarray:
-    """Divide and limit to [-1, 1]; 0 if a gradient is zero."""
+    """Divide products by norms, and clip to [-1, 1]; return 0 if a gradient is zero."""
     quotient = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
     return quotient.clip(-1, 1)

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-NONE = -1  # no class, or no set; used as an index, it selects a final 0
+NONE = -1  # no class, or no set; as an index, it selects the last entry, a 0
 
 
 class LabelSets:
     """The label set of each slot.
 
     To a sampler that needs only labels, samples with the same labels are
-    interchangeable. Such a sampler can therefore compare distinct label sets, of which
-    a memory of 2,000 samples of COCOseq contains about 130. A set that is no longer in
+    interchangeable. Such a sampler can therefore compare distinct label sets. A memory
+    with 2,000 samples of COCOseq contains about 130 of them. A set that is no longer in
     any slot is forgotten, and its number is reused.
 
     Parameters
@@ -25,7 +25,7 @@ class LabelSets:
     def __init__(self, size: int):
         self.of_slot = np.full(size, NONE)  # number of the set in each slot
         self.numbers = {}  # number of each set, by its classes
-        self.classes = np.full((8, 1), NONE)  # of each set, (S, W), filled by NONE
+        self.classes = np.full((8, 1), NONE)  # of each set, (S, W), padded with NONE
         self.width = np.zeros(8, np.int64)  # how many classes each set has
         self.count = np.zeros(8, np.int64)  # how many slots each set has
         self.of_class = defaultdict(set)  # sets with each class
@@ -39,7 +39,7 @@ class LabelSets:
         self.of_slot[slot] = number
 
     def take(self, slot: int) -> Sequence[int]:
-        """Free a slot and return the classes that it had."""
+        """Free a slot and return the classes of its label set."""
         number = self.of_slot.item(slot)
         if number == NONE:
             return ()
@@ -67,8 +67,8 @@ class LabelSets:
         return np.fromiter(sets, np.int64, len(sets))
 
     def slots_of(self, sets: np.ndarray) -> np.ndarray:
-        """Return the slots of the given sets, ascending; int64."""
-        is_given = np.zeros(len(self.count) + 1, bool)  # the last is NONE's
+        """Return the slots of the given sets in ascending order, int64."""
+        is_given = np.zeros(len(self.count) + 1, bool)  # the last is for NONE
         is_given[sets] = True
         return is_given[self.of_slot].nonzero()[0]
 
@@ -103,5 +103,5 @@ class LabelSets:
 
 
 def draw_slot(slots: np.ndarray, u: float) -> int:
-    """Return the slot at u, in [0, 1), of an array of slots."""
+    """Return the slot at fraction u (0 <= u < 1) of an array of slots."""
     return slots.item(int(u * len(slots)))

@@ -1,6 +1,7 @@
-"""Optimising the class distribution in memory: delete what is furthest from the target.
+"""Optimising the class distribution in memory: deletions bring it close to a target.
 
-With L = sum l_i, the labels in memory, the distance to the target p_i = n_i^rho / Z is
+Let L = sum l_i be the number of labels in memory. The distance to the target
+p_i = n_i^rho / Z is
 
     KL(q || p) = (1 / L) sum_i l_i (log l_i - rho log n_i) - log L + log Z,
 
@@ -13,7 +14,7 @@ from prslib.checks import Seed, power
 from prslib.samplers.base import Sampler
 from prslib.samplers.label_sets import draw_slot
 
-# distances, times L, that differ by less are ties: the difference is due to rounding
+# distances times L that differ by less are ties: the difference is due to rounding
 TOLERANCE = 1e-9
 
 
@@ -49,19 +50,20 @@ class OCDM(Sampler):
     -----
     A batch is processed as a whole: n_i includes the whole batch before the first
     deletion, and a sample competes with later samples of the same batch. One batch of
-    1000 samples therefore results in another memory than 1000 batches of one sample.
+    1000 samples therefore results in a different memory than 1000 batches of one
+    sample.
 
     The paper leaves some details open, which are settled as follows:
 
     - The distance to the target is KL(q || p), where q_i = l_i / sum_j l_j is the share
-      of class i in memory. It is finite, because a class that is no longer in memory
-      adds 0 and p_i > 0 for every observed class. In contrast, a single absent class
+      of class i in memory. It is finite, because p_i > 0 for every observed class, and
+      a class that is no longer in memory adds 0. In contrast, a single absent class
       would make KL(p || q) infinite.
     - Ties are broken uniformly over samples, not over label sets. Distances within
       1e-9 / sum_j l_j of the smallest are ties, because such differences are due to
       rounding.
     - Breaking ties uniformly favours late samples. If a class is at its target with l
-      samples of one label set and a new sample is added, each of the l + 1 samples is
+      samples of one label set, and a new sample is added, each of the l + 1 samples is
       deleted with the same probability, no matter how many samples came before. Within
       a class, OCDM is therefore not reservoir sampling.
     - The first samples of a batch fill the free slots in order. Later samples that are
@@ -90,7 +92,7 @@ class OCDM(Sampler):
         self.rho = power("rho", rho)
 
     def choose_batch(self, labels: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        """Join the batch, delete the surplus, and assign slots to the remaining samples."""
+        """Add the batch, delete the surplus, and assign slots to the samples left."""
         samples = self._taking_part(labels)
         first = len(self)
         end = first + len(samples)
@@ -119,7 +121,7 @@ class OCDM(Sampler):
         log_n = np.log(np.maximum(self._freq, 1))
         term = terms(self._counts, log_n, self.rho)
         total = float(term.sum())
-        loss = np.zeros(len(term) + 1)  # of each term if l_i falls by 1; last, NONE's 0
+        loss = np.zeros(len(term) + 1)  # of each term if l_i falls by 1; 0 for NONE
         loss[:-1] = term - terms(self._counts - 1, log_n, self.rho)
         for u in uniforms.tolist():
             sets = self._sets.all()
@@ -133,10 +135,11 @@ class OCDM(Sampler):
         return gone
 
     def _rise(self, sets: np.ndarray, loss: np.ndarray, total: float) -> np.ndarray:
-        """Return L times the distance without a sample of each set, minus the smallest.
+        """Return for each set L times the distance after a deletion, less the minimum.
 
-        A sample with b labels raises it by L (b mean - loss) / (L - b) - L log(1 - b / L),
-        where mean is the sum of the terms divided by L.
+        Deleting a sample with b labels raises L times the distance by
+        L (b mean - loss) / (L - b) - L log(1 - b / L), where mean is the sum of the
+        terms divided by L.
         """
         labels = self._counts.sum()  # L
         b = self._sets.width[sets]
@@ -147,6 +150,6 @@ class OCDM(Sampler):
 
 
 def terms(counts: np.ndarray, log_n: np.ndarray, rho: float) -> np.ndarray:
-    """Return l_i (log l_i - rho log n_i), 0 for l_i = 0 and below."""
+    """Return l_i (log l_i - rho log n_i), or 0 if l_i <= 0."""
     log_l = np.log(np.maximum(counts, 1))
     return np.maximum(counts, 0) * (log_l - rho * log_n)

@@ -1,7 +1,7 @@
 """Partitioning Reservoir Sampling (Kim, Jeong and Kim, ECCV 2020), Algorithm 1.
 
-Samples with the same labels are interchangeable in Eqs. (4) and (5), so that both are
-computed once for each distinct label set in memory.
+Samples with the same labels are interchangeable in Eqs. (4) and (5). Both equations are
+therefore computed once for each distinct label set in memory.
 """
 
 import copy
@@ -17,7 +17,7 @@ from prslib.samplers.base import Sampler
 from prslib.samplers.decision import Decision, explain
 from prslib.samplers.label_sets import NONE, draw_slot
 
-# a smaller surplus is 0, and a smaller difference of distances a tie, due to rounding
+# due to rounding, a smaller surplus is 0, and distances that differ by less are ties
 TOLERANCE = 1e-9
 
 
@@ -55,7 +55,7 @@ class PRS(Sampler):
 
     Notes
     -----
-    To write a variant of PRS, inherit from this class and override the method of one
+    To write a variant of PRS, inherit from this class and override the method for one
     equation. The paper leaves some details open, which are settled as follows:
 
     - n_i includes the current sample, and the probability of acceptance s, Eq. (2), is
@@ -138,7 +138,7 @@ class PRS(Sampler):
         return delta
 
     def class_probability(self, delta: np.ndarray) -> np.ndarray:
-        """Return softmax(delta_i) over delta_i > 0 or, if none is, the largest; (C,)."""
+        """Return softmax(delta_i) over delta_i > 0, or the largest if none is; (C,)."""
         most = delta.max()
         weight = np.exp(delta - most) * (delta > 0)
         if most <= 0:
@@ -147,9 +147,9 @@ class PRS(Sampler):
         return weight / weight.sum()
 
     def draw_class(self, chance: np.ndarray, u: float) -> int:
-        """Return the class at u in the cumulative probabilities."""
+        """Return the first class whose cumulative probability exceeds u."""
         c = int(chance.cumsum().searchsorted(u, side="right"))
-        if c == len(chance):  # rounded, the sum is below 1
+        if c == len(chance):  # the rounded sum is below 1
             c = int(chance.nonzero()[0][-1])
         return c
 
@@ -158,7 +158,7 @@ class PRS(Sampler):
         return (self._freq > 0) & (delta <= 0)
 
     def candidates(self, c: int, q: np.ndarray) -> np.ndarray:
-        """Return K, the label sets with class c and the largest (not y).q, Eq. (4), (K,)."""
+        """Return K, the sets with class c whose (not y).q is largest, Eq. (4), (K,)."""
         k = self._sets.with_class(c)
         classes = self._sets.classes[k]  # (K, W)
         number = (q[classes] & (classes != NONE)).sum(axis=1)  # y.q, least is best
@@ -182,7 +182,7 @@ class PRS(Sampler):
         return k[distance <= distance.min() + TOLERANCE]
 
     def explain(self, label: Any) -> Decision:
-        """Show what PRS would do with this sample if it came next (Eqs. (1)-(5)).
+        """Show what PRS would do with a sample if it came next (Eqs. (1)-(5)).
 
         The sampler does not change.
 
@@ -226,5 +226,5 @@ def partition(n: np.ndarray, rho: float) -> np.ndarray:
 
 
 def powers_of(n: np.ndarray, rho: float) -> np.ndarray:
-    """Return n_i^rho of counts (C,), 0 for n_i = 0."""
+    """Return n_i^rho of counts (C,), or 0 if n_i = 0."""
     return np.where(n > 0, np.maximum(n, 1.0) ** rho, 0.0)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prslib.datasets import DATASETS, curation, digits, load_dataset
-from prslib.datasets.base import Clustering
+from prslib.datasets.base import Clustering, Split
 
 PICTURES = ("mdiseq", "clipartseq")
 
@@ -98,3 +98,11 @@ def test_an_even_draw_fills_classes_that_never_come_alone():
     drawn = curation.draw_even(labels, 3, np.random.default_rng(0), reserve)
     np.testing.assert_array_equal(labels[drawn].sum(axis=0), [12, 3, 3, 3, 3])
     assert (reserve[drawn] == 0).all()
+
+
+def test_features_need_images_with_a_single_label():
+    both = Split(None, np.ones((3, 2), dtype=bool), np.zeros(3, np.int64))
+    with pytest.raises(
+        ValueError, match="test images with a single label for features"
+    ):
+        curation.feature_rows(both, 1)

@@ -115,6 +115,9 @@ def test_from_jpegs_to_a_data_set(root):
     fingerprint.cache_clear()
     assert fingerprint(FEATURES) != before
     file = root / "data/cocoseq/features.npy"
+    np.save(file, np.load(file)[1:])
+    with pytest.raises(ValueError, match=rf"rows in {file}, .*: \d+ rows\)"):
+        load_dataset(FEATURES)
     file.write_bytes(file.read_bytes()[:-60])
     with pytest.raises(ValueError, match=f"rows in {file}, but it cannot be read"):
         load_dataset(FEATURES)

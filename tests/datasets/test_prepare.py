@@ -1,5 +1,6 @@
 """From a COCO folder to COCOseq: the command and bad input."""
 
+import io
 import json
 import os
 import re
@@ -93,6 +94,23 @@ def test_labels_alone_need_no_images_and_images_may_follow(coco, capsys):
     assert fingerprint("cocoseq") != before
     assert prepare(coco) == 1
     assert "got images.npy; delete it to decode them" in capsys.readouterr().err
+
+
+def test_lists_of_ids_that_are_not_there_are_fetched(coco, monkeypatch):
+    lists = {file.name: file for file in (coco / "data/cocoseq_ids").iterdir()}
+    content = lists["train_task0_id_coco.json"].read_bytes()
+    lists["train_task0_id_coco.json"].unlink()
+    asked = []
+
+    def answer(address, timeout):
+        asked.append(address)
+        return io.BytesIO(content)
+
+    monkeypatch.setattr("prslib.datasets.prepare.urlopen", answer)
+    assert prepare(coco) == 0
+    (address,) = asked
+    assert address.endswith("/COCOseq/ids/train_task0_id_coco.json")
+    assert lists["train_task0_id_coco.json"].read_bytes() == content
 
 
 def test_missing_and_broken_images_are_left_out_where_that_is_allowed(coco, capsys):

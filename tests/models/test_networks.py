@@ -61,6 +61,18 @@ def test_every_network_has_the_stages_it_names_and_gives_logits(name):
     assert model.features(images()).ndim == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "shape", "message"),
+    [
+        ("convnet", (8,), r"image_shape with height, width and channels, got \(8,\)"),
+        (SMALL, (32, 32, 1), "images with 3 channels for .*, got 1"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused(name, shape, message):
+    with pytest.raises(ValueError, match=message):
+        make_model(name, shape, 5, seed=0, weights="none")
+
+
 def test_resnet101_is_the_papers():
     model = make_model("resnet101", (64, 64, 3), 70, seed=0, weights="none").eval()
     size = sum(p.numel() for p in model.stages[:-1].parameters())
@@ -115,6 +127,10 @@ def test_frozen_stages_do_not_move_and_the_others_do(name, frozen):
 # weights
 
 
+def no_network(*_, **__):
+    raise OSError("no network")
+
+
 def test_weights_but_for_the_head_come_from_a_file_or_are_fetched_by_digest(
     monkeypatch, file, tmp_path
 ):
@@ -133,3 +149,9 @@ def test_weights_but_for_the_head_come_from_a_file_or_are_fetched_by_digest(
         assert all((p == 0.01).all() for p in model.stages[:-1].parameters())
         assert not (model.head.weight == 0.01).any()
     assert asked == [("resnet18-f37072fd.pth", "f37072fd")]  # once
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "empty"))
+    monkeypatch.setattr("torch.hub.download_url_to_file", no_network)
+    with pytest.raises(
+        FileNotFoundError, match=r"IMAGENET1K_V1 of resnet18 in .*empty"
+    ):
+        build_small()

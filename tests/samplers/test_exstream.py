@@ -106,6 +106,8 @@ def test_the_memory_is_parted_equally_and_a_class_without_a_slot_left_out():
     quota = sum(make_sampler("exstream", 23, 7, seed).quota for seed in range(100))
     assert (quota > 300).all() and (quota < 350).all() and quota.sum() == 2300
     assert sorted(make_sampler("exstream", 23, 7, 0).quota) == [3] * 5 + [4] * 2
+    with pytest.raises(ValueError, match="num_classes of ExStream, got None"):
+        make_sampler("exstream", 23, None, 0)
     sampler = make_sampler("exstream", 1, 2, seed=0)
     (slotless,) = np.flatnonzero(sampler.quota == 0)
     assert feed(sampler, [slotless], [1]) == [-1]

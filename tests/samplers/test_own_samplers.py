@@ -85,6 +85,17 @@ def test_own_classes_grow():
 
 # samplers that are wrong
 
+# samplers that are wrong
+
+
+def test_a_slot_that_is_not_there_is_refused():
+    class Far(Newest):
+        def choose(self, y, u):
+            return 5
+
+    with pytest.raises(ValueError, match="a slot from -1 to 0, got 5"):
+        Far(10, 3, 0).place([1])
+
 
 class Nothing(Sampler):
     pass

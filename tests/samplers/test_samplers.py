@@ -159,6 +159,15 @@ def test_arguments_are_checked(name, change, error, match):
         make_sampler(name, **{"size": 5, "num_classes": 8, "seed": 0} | change)
 
 
+def test_classes_that_cannot_be_added_are_refused():
+    with pytest.raises(ValueError, match="num_classes must be at most 1000000, got"):
+        make_sampler("crs", 5, 3, 0).add_classes(1_000_000)
+    with pytest.raises(ValueError, match="unlabelled='class' needs num_classes"):
+        make_sampler("crs", 5, None, 0, unlabelled="class")
+    with pytest.raises(ValueError, match="all classes in advance"):
+        make_sampler("crs", 5, 3, 0, unlabelled="class").add_classes(1)
+
+
 WRONG = {
     "features": [VALUES[:3] * np.nan, VALUES[:2], np.ma.array(VALUES[:3])],
     "gradient_products": [lambda subsets: np.eye(3), None],

@@ -104,6 +104,9 @@ REFUSED = [
         ValueError,
         "unknown loss option 'beta'; known: alpha, gamma",
     ),
+    ({"tuned_threshold": 1}, TypeError, "tuned_threshold must be True or False, got 1"),
+    ({"learning_rate": np.inf}, ValueError, "learning_rate must be finite, got inf"),
+    ({"clip_value": -1.0}, ValueError, "clip_value must be at least 0, got -1"),
     ({"rho": "high"}, TypeError, "rho must be a number, got 'high'"),
     ({"memory_size": 0}, ValueError, "memory_size must be at least 1, got 0"),
     ({"seed": 0.5}, TypeError, "seed must be a whole number, got 0.5"),
@@ -118,6 +121,16 @@ REFUSED = [
         {"method": "DER++, vectors"},
         ValueError,
         "a sampler that stores samples for DER.*, got exstream",
+    ),
+    (
+        {"model": "convnet_attention_consistency", "loss": "focal"},
+        ValueError,
+        "a data set trained with multilabel_soft_margin for model convnet_att",
+    ),
+    (
+        {"model": "convnet_attention_consistency", "method": "GSS"},
+        ValueError,
+        "a network whose loss is a sum over samples for GSS",
     ),
 ]
 

@@ -235,6 +235,8 @@ def test_what_is_registered_trains_as_what_comes_with_prslib():
     load = DATASETS[ONE_LABEL].load
     register("own", SAMPLERS["crs"])
     register("own", SAMPLERS["crs"])  # a cell that runs again
+    with pytest.raises(ValueError, match="another name than prslib's own, got PRS"):
+        register("PRS", METHODS["CRS"])
     register("own", replace(DATASETS[ONE_LABEL], load=lambda images: load(images)))
     register("own", Architecture(lambda shape, classes: mlp(shape, classes), stages=3))
     register("own", lambda logits, targets: F.cross_entropy(logits, targets))

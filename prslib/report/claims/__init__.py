@@ -24,7 +24,7 @@ NUS = "NUS-WIDEseq"
 # kinds of claims; the last two also replace a verdict
 PRIMARY, SENSITIVITY, FACT = KINDS = ("primary", "sensitivity", "fact")
 WITHOUT_TEST = {"memory", "gradient variance"}  # metrics that use no test images
-# units in which intervals within `SMALL` are "no difference"; in others nothing is
+# units in which intervals within `SMALL` are "no difference"; in others, no interval is
 POINTS = ("points", "points of memory")
 
 

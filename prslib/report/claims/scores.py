@@ -35,7 +35,7 @@ KEY += ["test_set", "setting"]
 
 
 class Scores:
-    """The scores of one data set, by `KEY`; of several with one key, the first."""
+    """The scores of one data set by `KEY`; if several share a key, the first counts."""
 
     def __init__(self, rows: pd.DataFrame):
         rows = rows.drop_duplicates(KEY)
