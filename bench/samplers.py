@@ -216,7 +216,7 @@ def stream(num_classes: int, size: int) -> tuple[str, np.ndarray]:
 
 
 def cost(place: Place, start: int, stop: int, batch: int) -> float:
-    """Return microseconds per sample for placing rows from start on, up to stop."""
+    """Return microseconds per sample for placing rows from start to at most stop."""
     begin = time.process_time()
     first = start
     while start + batch <= stop and time.process_time() < begin + ENOUGH:

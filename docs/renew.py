@@ -159,7 +159,7 @@ def say_score(metric: str, group: str) -> str:
 
 
 def say_gain(method: str, test_set: str, group: str, metric: str) -> str:
-    """Return a sampler's range of gains, and on how many streams gains are significant."""
+    """Return a sampler's range over the streams, and on how many of them it is significant."""
     row = mean_differences().loc[test_set, group, metric, method]
     arrows = {"above": "↑", "below": "↓"}
     counts = [f"{row[side]:.0f}{arrow}" for side, arrow in arrows.items() if row[side]]

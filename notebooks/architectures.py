@@ -126,8 +126,8 @@ settings
 # the map and in its four quarters, and each is half as wide and half as high as the map. The
 # network learns to move and resize the regions. The paper pretrained RA on ImageNet "to obtain
 # sensible results", whereas in this notebook only the part below the LSTM is pretrained. On
-# synthetic data, RA is trained with a quarter of the default step size. With the default step size,
-# its scores can fall in a second epoch.
+# synthetic data, RA is trained with a quarter of the default step size, because in earlier runs
+# with the default step size, its scores fell in the second epoch.
 #
 # Because of memory limits of its hardware, the paper froze the layers of AC up to and including the
 # first residual block. For the table of base architectures, the paper froze the same layers of the

@@ -29,7 +29,7 @@
 # The [profile](../docs/quickstart.md#profiles) `paper` instead shows the paper's complete data
 # sets if their labels are available (`make figures PROFILE=paper DATA=/path`).
 #
-# *The notebook takes half a minute.*
+# *With the profile `quick`, the notebook takes half a minute.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one

@@ -235,10 +235,10 @@ settings.show(figure, "costs", narrow=1)
 # The complete COCOseq and NUS-WIDEseq contain classes with at least 746 samples. For these two data
 # sets, we also computed the contents of the memories from the labels only (profile `paper`, one
 # seed, `figures/paper/deviations_memory`). The class shares in memory are about the same with
-# underflow as without underflow. As on the smaller streams, the memory misses the target if the
-# slot is drawn from the whole memory, or if the class is drawn by its target share $p$. If the
-# class counts of a task are known in advance, the final memory is farther from the target than the
-# memory of PRS.
+# underflow as without underflow. As on `cocoseq-mini` and `reutersseq` in the profile `seeds`, the
+# memory misses the target if the slot is drawn from the whole memory, or if the class is drawn by
+# its target share $p$. If the class counts of a task are known in advance, the final memory is
+# farther from the target than the memory of PRS.
 
 # %%
 columns = ["dataset", "departure", "difference", "low", "high", "seeds", "verdict"]
@@ -263,12 +263,13 @@ keys = ["dataset", "method", "source"]
 best.pivot(index=keys, columns="metric", values="score").reindex(best[keys].drop_duplicates())
 
 # %% [markdown]
-# The papers CUTER, Macro-AUC-CL and EmoGrowth use the name "PRS" for three different samplers.
-# CUTER's sampler overwrites random slots and scores lower than CRS on `cocoseq-mini`.
-# Macro-AUC-CL's sampler keeps the first samples of the stream and scores lower than CRS on both
-# data sets. EmoGrowth's sampler knows the class counts of a task in advance and scores about as
-# high as our PRS. However, EmoGrowth's sampler rejects every sample whose classes all have 746
-# images or more, and the complete COCOseq contains such samples.
+# The papers CUTER, Macro-AUC-CL and EmoGrowth use the name "PRS" for three different samplers. The
+# following comparisons are from the profile `seeds`. CUTER's sampler overwrites random slots and
+# scores lower than CRS on `cocoseq-mini`. Macro-AUC-CL's sampler keeps the first samples of the
+# stream and scores lower than CRS on `cocoseq-mini` and `reutersseq`. EmoGrowth's sampler knows the
+# class counts of a task in advance and scores about as high as our PRS. However, EmoGrowth's
+# sampler rejects every sample whose classes all have 746 images or more, and the complete COCOseq
+# contains such samples.
 
 # %% jupyter={"source_hidden": true} tags=["answer"]
 row = answers.find_smallest(settings.table("costs"), group="overall", metric="mAP")

@@ -126,7 +126,7 @@ def embed(runs: list[Run], shown: list[str], others: int) -> pd.DataFrame:
 
 
 def shown_classes(config: RunConfig, per_group: int) -> list[str]:
-    """Pick the largest majority, medium moderate and rarest minority classes; all if up to ten."""
+    """Pick frequent majority, medium-sized moderate and rare minority classes; all if up to ten."""
     freq = tables.labels_of(config.dataset).class_freq
     classes = measures.labelled_images(config)
     classes = classes.value_counts(["class", "class_name", "group"]).reset_index()
@@ -234,10 +234,10 @@ gaps = settings.show_contrasts("separation_prs_minus_crs", title, "group")
 # %% [markdown]
 # ## What can be concluded, and what cannot
 #
-# On `imbal-digits`, the differences between PRS and CRS vary widely between seeds, because the seed
-# also determines the order of the classes. On `cocoseq-mini`, both measures are imprecise because a
-# class has only one to ten test images. The numbers for MNIST itself are in `figures/paper`. This
-# command computes them:
+# In the profile `seeds`, the differences between PRS and CRS on `imbal-digits` vary widely between
+# seeds, because the seed also determines the order of the classes. On `cocoseq-mini`, both measures
+# are imprecise because a class has only one to ten test images. The numbers for MNIST itself are in
+# `figures/paper`. This command computes them:
 #
 # ```sh
 # papermill notebooks/feature_tsne.ipynb out.ipynb -f params/paper/feature_tsne.yaml -y "{dataset: [imbal-mnistseq], seeds: [0, 1, 2, 3, 4], device: cpu}"

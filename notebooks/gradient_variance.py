@@ -78,8 +78,8 @@ settings
 #
 # Lines are geometric means over seeds, and bands show one standard deviation of the logarithm. On
 # `imbal-digits`, which has one label per sample, the seed also determines the order of the classes,
-# which adds to the width of the bands. Until the memory is full, all methods except ExStream store
-# every sample of the stream, so that their memories are identical.
+# which can add to the width of the bands. Until the memory is full, all methods except ExStream
+# store every sample of the stream, so that their memories are identical.
 #
 # As the paper notes, ExStream is difficult to compare with the other methods. It replays stored
 # feature vectors and, if the inputs are images, freezes the lower part of the network. Its memory
@@ -140,6 +140,6 @@ ratio = logarithms["PRS"] - logarithms["CRS"]
 whole = np.exp(ratio.groupby("seed").mean()).mean() - 1
 at_end = np.exp(ratio[ratio.index.get_level_values("seen") > 75].mean()) - 1
 higher, at_the_end = (f"{abs(100 * gap):.0f} % {'lower' if gap < 0 else 'higher'}" for gap in (whole, at_end))
-sentence = f"On {name}, the gradient variance over the memory is {higher} with PRS than with CRS during the whole"
-sentence += f" stream, {'and' if whole * at_end > 0 else 'but'} {at_the_end} during the last quarter."
+sentence = f"On {name}, the gradient variance over the memory, averaged over the stream, is {higher} with PRS than"
+sentence += f" with CRS. Over the last quarter of the stream, it is {at_the_end}."
 settings.write_answer(sentence, name)

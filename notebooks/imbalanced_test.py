@@ -24,7 +24,7 @@
 # end on all images. The test uses 579 images of COCOseq's imbalanced test set. The profile
 # `seeds` adds `reutersseq`, another real stream, which contains news articles of Reuters-21578.
 #
-# *The notebook takes half a minute on two cores.*
+# *With the profile `quick`, the notebook takes half a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one

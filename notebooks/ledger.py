@@ -25,7 +25,7 @@
 #   trained. The order of the methods on these data can be compared with the paper, but not the
 #   scores themselves.
 #
-# *The notebook takes half a minute if all runs are stored.*
+# *With the profile `quick`, the notebook takes half a minute if all runs are stored.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # profile whose runs are read: smoke, quick, seeds, laptop or paper
@@ -135,7 +135,7 @@ def cells(results: pd.DataFrame, profile: str) -> pd.DataFrame:
 
 
 def by_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Summarise each table of `cells`: number of cells run, mean difference, rank correlation."""
+    """Summarise each table of `cells`: cells run, mean absolute difference, rank correlation."""
     table = []
     for name, printed in rows.groupby("table", sort=False):
         run = printed[printed["status"] == "run"]
@@ -312,8 +312,8 @@ display(Markdown(f"{text} (`figures/bench/card_h100.csv`)."))
 # `cocoseq-mini` from the synthetic data:
 #
 # - **The number of images.** Because `cocoseq-mini` has few images, its network is trained for only
-#   about 200 steps. The predicted probability of a rare class therefore seldom reaches the
-#   threshold of 0.5, so that F1 is less informative than mAP.
+#   about 200 steps. In the profile `seeds`, the predicted probability of a rare class therefore
+#   seldom reaches the threshold of 0.5, so that F1 is less informative than mAP.
 # - **A frozen or a trained network.** The features of `cocoseq-mini` come from a frozen network,
 #   whereas the networks for synthetic data learn from pixels. [`pretraining`](pretraining.ipynb)
 #   compares frozen with trained networks on synthetic data.
@@ -345,7 +345,8 @@ display(settings.table("versions"))
 #   bound, has a lower C-F1 than PRS. After two and after three tasks of NUS-WIDEseq, PRS has a
 #   lower O-F1 than GSS, although the paper claims that PRS outperforms its baselines at any time.
 #   In these cases, the effect in the column `paper` is negative.
-# - Mainly two kinds of claims are *not run*. The profile `paper` tests them on the paper's data.
+# - In the profile `seeds`, mainly two kinds of claims are *not run*. The profile `paper` tests them
+#   on the paper's data.
 #   - Claims about schedules, memory sizes and networks on NUS-WIDEseq require a data set with six
 #     tasks. The data set that we use for these claims is synthetic, and networks learn from its
 #     pixels. The runs would therefore take longer than all runs on real data together.

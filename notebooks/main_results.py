@@ -131,10 +131,10 @@ rows = tables.merge_published(tables.final(history), "main")
 # but the last. It is negative if the score rose. In each column, the best number is in bold.
 # Multitask is left out of this comparison because it sees all tasks at once.
 #
-# On the balanced test of `cocoseq-mini`, ExStream has about the same overall mAP as PRS. One reason
-# is that ExStream replaces two close feature vectors by their mean. A variant that instead keeps
-# the older of the two vectors has a lower mAP than PRS on the test set `open`
-# (`studies/exstream_merging.py`, `figures/studies/exstream_merging.csv`).
+# In the profile `seeds`, ExStream has about the same overall mAP as PRS on the balanced test of
+# `cocoseq-mini`. One reason is that ExStream replaces two close feature vectors by their mean. A
+# variant that instead keeps the older of the two vectors has a lower mAP than PRS on the test set
+# `open` (`studies/exstream_merging.py`, `figures/studies/exstream_merging.csv`).
 
 # %% tags=["compute"]
 averages = tables.average(tables.final(history, settings.metrics))
@@ -165,11 +165,12 @@ settings.show_tables("thresholds")
 # The pictures show the scores of every method on the balanced test, for each class group and
 # overall. Filled marks are means over seeds, lines extend from the lowest to the highest score, and
 # hollow marks are the paper's numbers. CRS, PRS and the method with the highest overall mAP,
-# Multitask excluded, are in colour. On every stream, the difference in mAP between PRS and CRS is
-# largest on the minority classes. On `cocoseq-mini`, the mean C-F1 of the minority classes is below
-# 6 % for every method, because after one pass over only 2,072 images, rare classes are hardly ever
-# predicted. On these classes, methods differ more in mAP, which needs no threshold, than in C-F1.
-# If you run the notebook, you can select another test set or metric in menus.
+# Multitask excluded, are in colour. In the profile `seeds`, the difference in mAP between PRS and
+# CRS is largest on the minority classes of every stream. On `cocoseq-mini`, the mean C-F1 of the
+# minority classes is below 6 % for every method in this profile, because after one pass over only
+# 2,072 images, rare classes are hardly ever predicted. On these classes, methods differ more in
+# mAP, which needs no threshold, than in C-F1. If you run the notebook, you can select another test
+# set or metric in menus.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 SHOWN = ["C-F1", "mAP"]
@@ -284,11 +285,12 @@ against = settings.show_contrasts("prs_minus_others", title, "than")
 #
 # The picture compares the methods with CRS after each task. It shows the overall mAP of each method
 # on the test samples of all tasks so far, minus the mAP of CRS with the same seed. Vertical lines
-# extend one standard deviation over seeds above and below the mean. A separate panel shows the
-# numbers from the paper's appendix "Task Progression Results". Multitask has only one score,
-# measured after training on all tasks. A dashed line shows this score. Finetune and EWC are omitted
-# from the picture because they score lower than all other methods at the end of every stream. The
-# file `main_results_progression.csv` contains the scores of all methods.
+# extend from the mean by one standard deviation over seeds in both directions. A separate panel
+# shows the numbers from the paper's appendix "Task Progression Results". Multitask has only one
+# score, measured after training on all tasks. A dashed line shows this score. Finetune and EWC are
+# omitted from the picture because in the profile `seeds`, their mAP is lower than that of all other
+# methods at the end of every stream. The file `main_results_progression.csv` contains the scores of
+# all methods.
 
 # %% tags=["compute"]
 steps = history[(history["task"] == "seen") & (history["group"] == "overall")]

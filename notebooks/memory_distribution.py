@@ -23,8 +23,8 @@
 # paper's data sets are available, `make figures PROFILE=paper DATA=/path` shows the paper's
 # complete streams.
 #
-# *The notebook takes a few seconds if `main_results` has been run, and two minutes
-# otherwise.*
+# *With the profile `quick`, the notebook takes a few seconds if `main_results` has been run, and
+# two minutes otherwise.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
@@ -171,11 +171,12 @@ means.set_axis(["to equal shares (%)", "to the shares in the stream (%)"], axis=
 # the other streams, a sample may have several labels. The memories of GSS and ExStream are not
 # shown here, because they cannot be computed from the labels alone.
 #
-# CRS and CBRS are about equally likely to keep early and late samples. OCDM prefers late samples:
-# of several samples that are equally good to remove, it removes one at random, and early samples
-# are exposed to this draw more often. If some samples have several labels, PRS prefers early
-# samples. The paper does not mention this preference. With one label per sample and $\rho \ge 0$,
-# PRS is nearly equally likely to keep early and late samples.
+# The following holds in the profiles `quick`, `seeds` and `paper`, in which $\rho$ has its default
+# value. CRS and CBRS are about equally likely to keep early and late samples. OCDM prefers late
+# samples: of several samples that are equally good to remove, it removes one at random, and early
+# samples are exposed to this draw more often. If some samples have several labels, PRS prefers
+# early samples. The paper does not mention this preference. With one label per sample
+# (`imbal-digits`), PRS is nearly equally likely to keep early and late samples.
 
 # %% tags=["compute"]
 fixed = {"rho": settings.rho, "memory_size": settings.memory_size}

@@ -23,7 +23,8 @@
 # precision depends on the class mix: if a class has few test samples, it can have only few true
 # positives, but many false positives.
 #
-# *If `main_results` has been run, the notebook takes a minute on two cores.*
+# *With the profile `quick`, and if `main_results` has been run, the notebook takes a minute on two
+# cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
@@ -80,9 +81,9 @@ settings
 # means over seeds, and a line joins them. The upper panels are for the balanced test set and also
 # show the paper's scores if there are any. The lower panels are for the imbalanced test set.
 #
-# On the minority classes of most streams, methods with a memory have a far lower recall than
-# precision. After one pass over the stream, they seldom predict a probability above 0.5 for a rare
-# class.
+# In the profile `seeds`, methods with a memory have a far lower recall than precision on the
+# minority classes of most streams. After one pass over the stream, they seldom predict a
+# probability above 0.5 for a rare class.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 COLOURS = {"C-P": ("precision", HUES[0]), "C-R": ("recall", HUES[2])}
@@ -153,9 +154,10 @@ wide[[*product(ALL_GROUPS[:3], COLOURS), ("overall", "O-P"), ("overall", "O-R")]
 # %% [markdown]
 # ## What a threshold does
 #
-# By default, a label is predicted if its probability is above 0.5. After one pass over the stream,
-# the predicted probabilities of rare classes are far below 0.5, so that F1 at this threshold
-# largely measures calibration. The same models are therefore scored with two other rules:
+# By default, a label is predicted if its probability is above 0.5. In the profile `seeds`, the
+# predicted probabilities of rare classes are usually far below 0.5 after one pass over the stream,
+# so that F1 at this threshold largely measures calibration. The same models are therefore scored
+# with two other rules:
 #
 # - The *tuned threshold* is the same for all classes, but is chosen separately for each run and for
 #   each of the scores C-F1 and O-F1. To choose it, we train the method a second time on four fifths

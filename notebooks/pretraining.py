@@ -30,7 +30,7 @@
 #
 # The weights `digits` come from five pretrained networks, which are assigned to the seeds in
 # rotation. If a network is *frozen*, all its layers except the last keep their initial weights. The
-# pretrained weights are in the folder `data`, and can be recreated with `studies/pretrain.py`. The
+# pretrained weights are in the folder `data` and can be recreated with `studies/pretrain.py`. The
 # profile `paper` uses COCOseq and compares random weights with weights pretrained on ImageNet.
 #
 # For EWC, the paper freezes all layers but the last, because EWC works poorly otherwise. In this
@@ -38,7 +38,7 @@
 # Partitioning Reservoir Sampling (PRS). The strength of EWC's penalty is the same for all initial
 # weights.
 #
-# *The notebook takes a minute on two cores.*
+# *With the profile `quick`, the notebook takes a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one

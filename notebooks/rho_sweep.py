@@ -45,10 +45,13 @@ save: str = ""  # folder for the pictures and tables, "" to write none
 
 # %% jupyter={"source_hidden": true} tags=["runs"]
 from prslib import configs
+from prslib.checks import expected
 
 
 def runs(settings):
     """List a run of PRS for every rho and seed, and one of CRS for every seed."""
+    if len({*settings.rhos}) < 2:
+        raise ValueError(expected("two or more values in rhos", settings.rhos))
     fixed = {"memory_size": settings.memory_size, "seed": settings.seeds}
     sweep = configs(dataset=settings.dataset, method="PRS", rho=settings.rhos, **fixed)
     crs = configs(dataset=settings.dataset, method="CRS", **fixed)

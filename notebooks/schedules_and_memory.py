@@ -31,7 +31,8 @@
 # tables, class sizes differ much less than in the stream. The *imbalanced* test set has about the
 # class mix of the stream.
 #
-# *If `main_results` has been run, the notebook takes about a minute on two cores.*
+# *With the profile `quick`, and if `main_results` has been run, the notebook takes about a minute
+# on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one

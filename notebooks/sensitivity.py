@@ -105,7 +105,7 @@ from prslib.report import answers, notebook, style, tables
 from prslib.report.style import HUES, STYLE, styles_of
 from prslib.report.tables import BALANCED, IMBALANCED, TEST_WORDS
 
-# the scores on which the answer is based
+# the scores that this notebook shows
 CELLS = [("mAP", BALANCED), ("C-F1", BALANCED), ("O-F1", IMBALANCED)]
 
 # %%

@@ -104,9 +104,10 @@ table.assign(total=table.sum(axis=1))
 #
 # The tables show the accuracy in percent on the whole test set, in which all classes have about the
 # same size. Each entry is a mean and standard deviation over seeds. In the rows "drawn for each
-# seed", the order of the classes differs between seeds, which causes most of the variance. Each
-# table is followed by the paper's table. With synthetic data, only the ranking of the methods can
-# be compared with the paper.
+# seed", the order of the classes differs between seeds, which causes most of the variance of CRS
+# and PRS on `imbal-digits` (profile `seeds`) and on MNIST (profile `paper`). Each table is followed
+# by the paper's table. With synthetic data, only the ranking of the methods can be compared with
+# the paper.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 def printed_accuracies(stands_for: str) -> pd.DataFrame:
@@ -141,8 +142,9 @@ for name in names:
 
 # %% [markdown]
 # For each method with a memory, the pictures show the accuracy after each task minus the accuracy
-# of conventional reservoir sampling (CRS) with the same seed. Vertical lines extend one standard
-# deviation over seeds above and below the mean. The paper's numbers are in a separate panel.
+# of conventional reservoir sampling (CRS) with the same seed. Vertical lines extend from the mean
+# by one standard deviation over seeds in both directions. The paper's numbers are in a separate
+# panel.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 # methods that are not compared with CRS; all other methods have a memory
@@ -299,8 +301,9 @@ for name in mlps:
 # so far. In the paper, Finetune reaches 21.47 % after its first task. In the test set of MNIST,
 # only the pairs {1, 2} and {1, 7} have such a large share. A mean of 21.47 % over seeds is possible
 # only if nearly every seed began with one of these pairs. The order was therefore almost certainly
-# the same for all seeds, and it was not the plain order, which begins with {0, 1}. Because Finetune remembers little
-# except the last pair, its accuracy after the last task shows roughly which pair was the last.
+# the same for all seeds, and it was not the plain order, which begins with {0, 1}. Because Finetune
+# remembers little except the last pair in our runs, its accuracy after the last task shows roughly
+# which pair was the last.
 #
 # The script `studies/class_orders.py` searched for the order in three rounds:
 #
@@ -342,7 +345,7 @@ for name in mlps if settings.search else []:
 #   not depend on the order, is close to the paper's number. In two orders of the last round of the
 #   search, both of which begin with {1, 2}, all accuracies of Finetune, CRS and PRS are within 5
 #   points of the paper's accuracies. The search used an earlier version of PRS. In the nearest of
-#   these orders, the final accuracy of the present version is 5.3 points below the paper's.
+#   these orders, the final accuracy of the present version of PRS is 5.3 points below the paper's.
 #   Moreover, the two orders were selected from 5,040 orders by the same fifteen numbers with which
 #   they are compared.
 # - **The row of GSS is not reproduced.** In the order closest to the paper, the final accuracy of

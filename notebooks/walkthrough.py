@@ -20,7 +20,7 @@
 # Every number below is computed by the sampler: `sampler.explain(label)` returns what
 # `sampler.place(labels)` would do with a sample and why, but leaves the memory unchanged.
 #
-# *The notebook takes 15 seconds; no network is trained.*
+# *With the default parameters, the notebook takes 15 seconds; no network is trained.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
@@ -57,8 +57,8 @@ settings
 # The stream has five classes, from A (frequent) to E (rare). About every fourth sample has two
 # labels, which the picture joins by a line. The first samples fill the memory (Algorithm 1, lines 6
 # to 9). Each later sample is either dropped or overwrites a sample in memory. A sample in memory
-# may be overwritten later. The random seed was chosen so that a single removal illustrates every
-# case in the section on sample-out.
+# may be overwritten later. The default seed was chosen so that, with the default parameters, a
+# single removal illustrates every case in the section on sample-out.
 #
 # If you run the notebook, two sliders change the size of the memory and the power $\rho$, which the
 # next section explains.

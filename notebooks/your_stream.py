@@ -10,20 +10,21 @@
 # # Which sampler suits your stream?
 #
 # A network that is trained with a class-balanced replay memory can score higher or lower than one
-# whose memory is filled by reservoir sampling. The labels of a stream do not show how large this
-# difference is, so this notebook measures it on your stream. It holds out samples for two test
-# sets, and trains a small network on the other samples with each sampler. The
-# [samplers](../docs/samplers/index.md) CBRS, PRS and OCDM, which balance the memory, are compared
-# with reservoir sampling (CRS). For each score, the notebook reports which sampler is best, or that
-# the data do not suffice for a recommendation. It also reports in which scores the recommended
-# samplers are significantly below CRS. [Your own data](../docs/own_data.md) describes the file
-# formats and the rule by which a sampler is recommended.
+# whose memory is filled by reservoir sampling. In the [experiments of the
+# report](when_it_pays.ipynb), the labels of a stream did not show how large this difference is, so
+# this notebook measures it on your stream. It holds out samples for two test sets, and trains a
+# small network on the other samples with each sampler. The [samplers](../docs/samplers/index.md)
+# CBRS, PRS and OCDM, which balance the memory, are compared with reservoir sampling (CRS). For each
+# score, the notebook reports which sampler is best, or that the data do not suffice for a
+# recommendation. It also reports in which scores the recommended samplers are significantly below
+# CRS. [Your own data](../docs/own_data.md) describes the file formats and the rule by which a
+# sampler is recommended.
 #
 # Enter the names of your files in the parameters, and run all cells. Without files, the notebook
 # uses `clipartseq`, a stream of clip art and keywords that is part of this repository. The same
 # comparison is available as `prslib.trial` in Python and as `prslib trial` in a shell.
 #
-# *The notebook takes half a minute on two cores.*
+# *With the default parameters, the notebook takes half a minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke or quick

@@ -114,7 +114,7 @@ def _parser() -> ArgumentParser:
     argument(
         "inputs",
         type=Path,
-        help="an npy, npz, parquet or CSV file, or a folder of images",
+        help="an npy, npz (array `inputs`), parquet or CSV file, or a folder of images",
     )
     argument("labels", type=Path, help="a file that `prslib preview` can read")
     argument("--about", type=Path, metavar="FILE", help=ABOUT)

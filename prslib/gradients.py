@@ -142,7 +142,7 @@ def pair_products(
 
     The gradient of a linear layer's weight is the outer product of dy and x, where x is
     the input of the layer and dy is the gradient of its output. Two samples therefore
-    have the product (dy . dy') (x . x'), or dy . dy' for the bias. This needs far fewer
+    have the product (dy . dy') (x . x'), plus dy . dy' if there is a bias. This needs far fewer
     operations than the gradients themselves.
     """
     linear = []

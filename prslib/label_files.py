@@ -63,6 +63,8 @@ def read_labels(file: Path | str) -> tuple[np.ndarray, list[str] | None]:
         rows = multi_hot(labels, len(names) if names else None)
     empty = (~rows.any(axis=1)).sum()
     form = f"{len(rows)} rows, {empty} without a label; {rows.shape[1]} classes"
+    if unknown := (labels != labels).sum():  # NaN
+        form += f", {unknown} labels unknown"
     say_names(file, form, names or ["numbers"])
     return labels, names
 
@@ -216,6 +218,10 @@ def read_cells(file: Path) -> Any:
     header = check_names(cells.iloc[0])
     if all(name.replace(".", "", 1).isdigit() for name in header):
         raise ValueError(expected("a header that names the classes", header))
+    # with one name too many in the header, all names would belong to other columns
+    if len(cells) > 1 and (cells.iloc[1:, -1] == "").all():
+        what = "one cell per name in the header"
+        raise ValueError(expected(what, f"none below {header[-1]!r}"))
     return cells.iloc[1:].set_axis(header, axis=1)
 
 

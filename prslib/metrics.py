@@ -21,7 +21,7 @@ TUNED_METRICS = ("C-F1", "O-F1")
 Decision = tuple[tuple[str, ...], str, np.ndarray]
 # a group or class, a metric, and its scores (draws,)
 Row = tuple[str, str, np.ndarray]
-CLASSES_AT_ONCE = 16  # number that is ranked together, to use little memory
+CLASSES_AT_ONCE = 16  # classes that are ranked together, to use little memory
 TOP = 3  # classes that "C-F1 (top 3)" and "O-F1 (top 3)" predict for every image
 
 
@@ -63,10 +63,10 @@ def evaluate(
     Raises
     ------
     ValueError
-        If the arrays differ in shape or are empty; if a probability is outside [0, 1]
-        or a label is not 0, 1 or NaN; if a group is unknown; if a class name is
-        repeated or is the name of a group; or if data frames have the same rows or
-        columns in different orders.
+        If the shapes or the number of names do not agree, or an array is empty; if a
+        probability is outside [0, 1] or a label is not 0, 1 or NaN; if a group is
+        unknown; if a class name is repeated or is the name of a group; or if data
+        frames have the same rows or columns in different orders.
 
     See Also
     --------

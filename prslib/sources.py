@@ -99,10 +99,10 @@ def assigned_names(node: ast.stmt) -> set[str]:
 
 
 def hash_modules(modules: Iterable[str], stamp: str) -> str:
-    """Compute one hash of modules and their imports, leaving out the registries.
+    """Compute one hash of prslib's modules and their imports in prslib.
 
-    Registries list what a run chooses by name: `REGISTRIES` and the ``__init__.py`` of a
-    package. The key of the run covers the chosen entries.
+    Registries, which list what a run chooses by name, are left out: `REGISTRIES` and the
+    ``__init__.py`` of a package. The key of the run covers the chosen entries.
     """
     waiting = list(modules)
     digests: dict[str, str] = {}
@@ -140,8 +140,8 @@ def refuse_attributes(thing: Any) -> None:
 def hash_user_code(thing: Any) -> str:
     """Hash the files or notebook cells that define a user's function or class.
 
-    The hash also covers the classes that a class extends, default values, closures and
-    the arguments of a partial. It does not cover helpers in other files.
+    The hash also covers the user's classes that a class extends, default values, closures
+    and the arguments of a partial. It does not cover helpers in other files.
     """
     given = []
     if isinstance(thing, partial):

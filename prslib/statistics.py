@@ -20,9 +20,9 @@ if TYPE_CHECKING:  # torch is not needed for scores
 LEVEL = 0.95  # of all intervals; pages and notebooks name it in their prose
 DECIDING = 5  # seeds; with fewer, the verdict is "undecided"
 EXACT = 9  # decimals; smaller differences are due to rounding
-# In points: "no difference" means an interval from -SMALL to SMALL. SMALL is half the
-# paper's smallest overall gain of PRS over CRS on COCOseq (Table 1: 3.7, in O-F1), rounded
-# to a whole point: a smaller effect would not be the one that the paper reports.
+# In points: "no difference" means an interval that lies between -SMALL and SMALL. SMALL is
+# half the paper's smallest overall gain of PRS over CRS on COCOseq (Table 1: 3.7, in O-F1),
+# rounded to a whole point: a smaller effect would not be the one that the paper reports.
 SMALL = 2.0
 # the two kinds of test sets, further images for scores of single classes, and samples of
 # the stream that are predicted before the network is trained on them
@@ -113,7 +113,7 @@ class Interval:
         return "no difference" if is_small else "undecided"
 
     def __str__(self) -> str:
-        """Return text such as "+3.3 (95 % CI +1.7 to +4.9, 10 seeds)"."""
+        """Return "+3.3 (95 % CI +1.7 to +4.9, 10 seeds)", and what is not included."""
         lacks = "" if self.images else "; test sampling not included"
         return f"{self.effect:+.1f} ({say_interval(vars(self))}{lacks})"
 
@@ -415,7 +415,7 @@ def holm(p: pd.Series) -> pd.Series:
 
 
 def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """Average the column `value` over the seeds of each combination of `keys`."""
+    """Average `value`, one row per seed, over the seeds of each combination of `keys`."""
     rows = []
     for key, seeds in gaps.groupby(list(keys), sort=False, dropna=False):
         gap = interval(values_and_draws(seeds).to_numpy()[:, None])

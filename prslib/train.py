@@ -128,14 +128,14 @@ class Method:
 
     @property
     def options(self) -> set[str]:
-        """Names that `RunConfig.options` accepts, which do not include rho."""
+        """The sampler's options that `RunConfig.options` accepts: not rho or unlabelled."""
         if self.sampler is None:
             return set()
         return {*options_of(SAMPLERS[self.sampler])} - {"rho", "unlabelled"}
 
     @property
     def reads(self) -> set[str]:
-        """Fields of `RunConfig` that this method reads, but not every method does."""
+        """Fields of `RunConfig` that this method reads and some other methods do not."""
         memory = {"memory_size", "replay_batch_size", "variance_points", "draw"}
         names = memory | {"options"} if self.sampler else set()
         names |= {"rho"} if self.takes_rho else set()
@@ -173,7 +173,7 @@ def options_of(sampler: type) -> tuple[str, ...]:
 
 
 def unread_fields(method: str) -> set[str]:
-    """Return fields that other methods read but not this one, such as rho for CRS."""
+    """Return fields that other methods read and this one does not, such as rho for CRS."""
     read = set().union(*(row.reads for row in METHODS.values()))
     return read - METHODS[method].reads
 
@@ -974,7 +974,7 @@ class Trainer:
         return needs
 
     def variance(self, at_once: int = 20) -> tuple[int, int, float]:
-        """Return the numbers of samples seen and stored, and the gradient variance."""
+        """Return samples seen and stored, and the gradient variance over those stored."""
         slots = self.memory.filled
         parts = [slots[i : i + at_once] for i in range(0, len(slots), at_once)]
         batches = (self.join(slots[:0], part) for part in parts)
@@ -1003,7 +1003,7 @@ class Trainer:
 
     @torch.no_grad()
     def predict(self, network: Callable, inputs: Tensor, rows: np.ndarray) -> Tensor:
-        """Apply a network to rows in evaluation mode; return float32 (K, D), on CPU."""
+        """Apply a network to rows in evaluation mode; float32 (K, D) on the CPU."""
         outputs = []
         self.model.eval()
         for start in range(0, len(rows), TESTED_AT_ONCE):

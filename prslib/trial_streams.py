@@ -166,6 +166,8 @@ def check_inputs(inputs: np.ndarray) -> np.ndarray:
         raise ValueError(
             expected("finite features", f"NaN or infinity in sample {bad[0]}")
         )
+    if features.size and features.min() == features.max():
+        raise ValueError(expected("features that vary", features.flat[0]))
     return features
 
 

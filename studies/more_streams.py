@@ -22,8 +22,8 @@ These rules were fixed before any run was scored:
 - **Features.** Numbers are used as they are. Words become TF-IDF (sublinear, words of
   three or more samples), reduced to 256 components by a truncated SVD; both are fitted on
   the stream. All features are standardised as on cocoseq-mini.
-- **Tests.** "imbalanced" is the test as it comes. "balanced" has ten of these samples per
-  class, or all if a class has fewer, and few further samples of any class
+- **Tests.** "imbalanced" is the test as it comes. "balanced" has ten samples of that test
+  per class, or all if a class has fewer, and few further samples of any class
   (`curation.draw_even`).
 - **Training.** As for cocoseq-mini; the memory has the paper's share of the stream. Ten
   seeds are used, but only five for a quarter of the memory and for four times the memory.
@@ -160,7 +160,7 @@ READERS = {
 
 
 def load(name: str, folder: Path) -> SequentialDataset:
-    """Read a collection and make its stream; refuse files with another digest."""
+    """Read a collection and make its stream; refuse files that have changed."""
     source = COLLECTIONS[name]
     files = [folder / name / file for file in source["files"]]
     for file in files:

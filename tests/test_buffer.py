@@ -93,8 +93,8 @@ def test_arrays_of_labels_come_back_as_they_were(labels):
 
 def test_a_list_of_labels_comes_back_as_rows():
     buffer = make_buffer()
-    buffer.add([1, 3])
-    assert (buffer.sample(2)["labels"] == np.eye(4, dtype=bool)[[1, 3]]).all()
+    stored = buffer.memory.read(buffer.add([1, 3]))["labels"]
+    assert (stored == np.eye(4, dtype=bool)[[1, 3]]).all()
 
 
 def test_an_empty_buffer_is_true_and_needs_an_empty_sampler():

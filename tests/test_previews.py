@@ -124,6 +124,7 @@ def test_arrays_and_names_that_are_numbers_are_read(tmp_path):
         ("none.csv", None, "No such file .*none.csv"),
         ("labels.txt", b"cat", "a csv, npz, npy or json file, got .txt"),
         ("scores.csv", b"cat,dog\n1,0.3\n1,1\n", "{'dog': '0.3'}"),
+        ("comma.csv", b"cat,red,dog,cow\n1,0,1\n0,1,0\n", "none below 'cow'"),
         ("camera.csv", b"id,cat,dog,camera\n1,0,1,3\n", "{'camera': '3'}"),
         ("yes.csv", b"cat,dog\nyes,no\n", "{'cat': 'yes', 'dog': 'no'}"),
         ("typo.csv", b"cat,dog\n1,0\n1,O\n", "{'dog': 'O'}"),

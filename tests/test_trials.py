@@ -246,6 +246,7 @@ def test_samples_without_a_label_are_left_out_and_few_groups_are_told():
 BAD = {
     "length": ({"inputs": np.zeros((9, 2))}, "400 rows of inputs"),
     "shape": ({"inputs": np.zeros((400, 2, 2))}, "features \\(N, D\\)"),
+    "constant": ({"inputs": np.ones((400, 2))}, "features that vary, got 1"),
     "task and order": ({"order": np.arange(400)}, "task or order"),
     "date": ({"task": None, "order": ["31/12/2021"] * 400}, "such as 2021-03-31"),
     "batch": ({"batch_size": 401}, "a batch of 401 samples in each task"),

@@ -25,7 +25,7 @@ MEM_SIZE = 60
 
 
 def make_data(length, chance, centres):
-    """Return inputs around ``centres``, and targets with the probabilities ``chance``."""
+    """Return targets with a probability per class, and inputs around their ``centres``."""
     targets = (torch.rand(length, CLASSES) < chance).float()
     targets = targets[targets.any(dim=1)]
     inputs = targets @ centres + 0.5 * torch.randn(len(targets), centres.shape[1])

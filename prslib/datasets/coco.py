@@ -17,7 +17,7 @@ DROPPED = (
 
 
 def read_half(folder: Path, is_test: bool) -> Corpus:
-    """Read the training or test half of COCO 2014, or of 2017 if it is missing; Sec. 5.1."""
+    """Read the training or test half of COCO 2014 or, if it is missing, of 2017; Sec. 5.1."""
     # 2017 has the same images and ids, but splits them differently
     halves = ("val2014", "val2017") if is_test else ("train2014", "train2017")
     stored = [half for half in halves if (folder / f"instances_{half}.json").is_file()]

@@ -9,7 +9,7 @@ from prslib.checks import readable
 from prslib.datasets.prepared import Corpus, PreparedSet
 from prslib.paths import PACKAGE
 
-# The released groups. By the paper's thresholds, three of the moderate ones
+# The released groups. By the paper's thresholds, three of the moderate classes
 # would be majority classes.
 GROUP = json.loads((PACKAGE / "datasets" / "nuswide_groups.json").read_text())
 CLASSES = tuple(sorted(GROUP))

@@ -102,7 +102,7 @@ def read_sums(folder: Path) -> dict[str, str]:
 
 
 def write_sums(folder: Path, files: Iterable[Path]) -> None:
-    """Add digests of new files to a folder's `SUMS`; keep the sums of other files.
+    """Write digests of some files to their folder's `SUMS`; keep those of other files.
 
     Pictures are left out, because their bytes depend on the version of matplotlib.
     """

@@ -53,7 +53,7 @@ class Kernel(ForkServerProcess):
         from ipykernel.kernelapp import IPKernelApp
 
         threading.Thread(target=end_with_drawing, daemon=True).start()
-        os.setsid()  # Ctrl-C reaches only the process that executes notebooks
+        os.setsid()  # Ctrl-C reaches only the process that started this one
         os.chdir(self.folder)
         os.environ |= self.environment
         mpl.rcParams["backend"] = INLINE
@@ -77,7 +77,7 @@ class Kernel(ForkServerProcess):
 
 
 def end_with_drawing() -> None:
-    """End this kernel as soon as the process that executes notebooks has ended."""
+    """End this kernel as soon as the process that started it has ended."""
     from ipykernel.kernelapp import IPKernelApp
 
     drawing = multiprocessing.parent_process()

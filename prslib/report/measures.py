@@ -214,7 +214,7 @@ def memory_shares(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataF
 
 
 def memory_ages(configs: Sequence[RunConfig]) -> pd.DataFrame:
-    """Compute which share of a memory comes from each quarter of the tasks, in percent.
+    """Compute which shares of a memory come from the quarters of tasks, in percent.
 
     There are four rows for each configuration whose memory follows from the labels. A
     task is divided in the order of its samples in the stream.

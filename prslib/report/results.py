@@ -134,7 +134,7 @@ def measure(run: Run, in_figure_1: bool) -> pd.DataFrame:
 
 
 def _shares(run: Run) -> Iterator[dict]:
-    """Measure shares of the memory in percent, and their distances from other shares."""
+    """Measure the groups' shares of a memory, and its distances from two targets."""
     if not len(run.memory_labels):
         return
     dataset = labels_of(run.config.dataset)

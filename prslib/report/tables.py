@@ -228,7 +228,7 @@ def contrast_each(
     groups: Collection[str] = ("overall",),
     by: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Join the `contrasts` of several methods with one other, or of one with several."""
+    """Join the `contrasts` of several methods with one, or of one with several, by name."""
     column, names = ("than", than) if isinstance(method, str) else ("method", method)
     frames = []
     for name in names:
@@ -256,7 +256,7 @@ def pivot_differences(
 
 
 def in_short(gaps: pd.DataFrame) -> str:
-    """Count the significant `contrasts`, and list the extremes on each data set."""
+    """Count the significant `contrasts`, and list their extremes on each data set."""
     above = (gaps["clearly"] == "above").sum()
     below = (gaps["clearly"] == "below").sum()
     unclear = gaps[gaps["clearly"] == ""]

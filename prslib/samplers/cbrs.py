@@ -90,7 +90,7 @@ class CBRS(Sampler):
         self.class_slots = np.zeros(self.num_classes + 1, np.int64)
         self.is_full = np.zeros(self.num_classes + 1, bool)
         self._slots: dict[int, list[int]] = {}  # slots of each class, ascending
-        self._largest: list[int] = []  # in a full memory; [] until they are needed
+        self._largest: list[int] = []  # classes of a full memory; [] until needed
 
     def choose(self, y: np.ndarray, u: np.ndarray) -> int:
         """Return the slot of a sample or -1; count the sample for its rarest class."""
@@ -140,7 +140,7 @@ class CBRS(Sampler):
 
 
 def draw_from_lists(lists: Sequence[list[int]], u: float) -> int:
-    """Return the slot at fraction u (0 <= u < 1) of all slots in ascending lists."""
+    """Return the slot at fraction u (0 <= u < 1) of the sorted slots of sorted lists."""
     total = sum(map(len, lists))
     n = int(u * total)
     if len(lists) == 1:

@@ -23,9 +23,9 @@ class CRS(Sampler):
 
     Notes
     -----
-    The first m samples fill the memory. For each later sample t, counted from 1, j is
-    drawn uniformly from 0 .. t - 1, and the sample is stored in slot j if j < m. The
-    released code of the PRS authors draws j before it counts the sample, so that the
+    Samples are counted from 1, and the first m of them fill the memory. For each later
+    sample t, j is drawn uniformly from 0 .. t - 1, and the sample is stored in slot j if
+    j < m. The released code of the PRS authors draws j before it counts the sample, so that the
     first m samples are kept less often than later samples.
 
     Examples

@@ -165,7 +165,7 @@ class ExStream(Sampler):
         return self._merge(c, self.members(c), x)
 
     def _merge(self, c: int, slots: np.ndarray, x: Any) -> int:
-        """Add a vector to a full class, whose closest two merge; return its slot."""
+        """Merge the closest two of a full class and a new vector; return the latter's slot."""
         size = len(slots)
         gaps = self._gaps.get(c)
         if gaps is None:  # the new vector has the last row

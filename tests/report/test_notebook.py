@@ -23,6 +23,7 @@ def test_a_refusal_is_shown_without_frames():
     [
         ("rho_sweep", {"seeds": "0,1"}, "expected seeds as a list.* -y, got '0,1'"),
         ("main_results", {"rho": [0.1, 0.5]}, "rho as a single value, got .0.1, 0.5"),
+        ("rho_sweep", {"rhos": [0.5]}, "two or more values in rhos, got .0.5"),
         ("rho_sweep", {"profile": "fast"}, "unknown profile 'fast'; known"),
         ("main_results", {"metrics": ["mAB"]}, "unknown metric 'mAB'; known"),
         ("main_results", {"tuned_threshold": ["prs"]}, "unknown method 'prs'"),

@@ -184,7 +184,7 @@ def test_one_notebook_that_stops_leaves_the_others(tmp_path, monkeypatch):
     monkeypatch.setattr(build, "list_runs", build.list_runs.__wrapped__)
     good = ROOT / "params" / "smoke" / "datasets.yaml"
     shutil.copy(good, tmp_path)
-    broken = {"rho_sweep": "rhos: ['.nan']", "single_label": "a: b: c"}
+    broken = {"rho_sweep": "rhos: [0, '.nan']", "single_label": "a: b: c"}
     broken["walkthrough"] = "rho: high"  # not seen before a cell runs
     for name, text in broken.items():
         (tmp_path / f"{name}.yaml").write_text(text)

@@ -85,8 +85,6 @@ def test_own_classes_grow():
 
 # samplers that are wrong
 
-# samplers that are wrong
-
 
 def test_a_slot_that_is_not_there_is_refused():
     class Far(Newest):

@@ -159,7 +159,7 @@ def test_arguments_are_checked(name, change, error, match):
         make_sampler(name, **{"size": 5, "num_classes": 8, "seed": 0} | change)
 
 
-def test_classes_that_cannot_be_added_are_refused():
+def test_too_many_and_additional_classes_are_refused():
     with pytest.raises(ValueError, match="num_classes must be at most 1000000, got"):
         make_sampler("crs", 5, 3, 0).add_classes(1_000_000)
     with pytest.raises(ValueError, match="unlabelled='class' needs num_classes"):
