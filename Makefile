@@ -83,7 +83,6 @@ lint: $(READY)  ## format the code, clear the notebooks' outputs and write their
 
 bench: $(READY)  ## measure the samplers, and a whole run in comparison with a bare PyTorch loop
 	$(PYTHON) bench/samplers.py
-	$(PYTHON) bench/labels.py
 	$(PYTHON) bench/whole.py
 
 clean:  ## remove .venv, build/, dist/ and cache/ (runs, executed notebooks, pages)

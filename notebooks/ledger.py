@@ -66,14 +66,14 @@ settings.write(ledger.decide(results, settings.level), "claims")
 # %% [markdown]
 # ## What was replicated, and what was not
 #
-# The table shows the verdict on each of the paper's main claims for each real stream. The
-# verdicts are corrected for the number of claims. The [summary](../docs/report/README.md#summary)
-# explains PRS, CRS and the scores. The power $\rho$ of PRS determines the class shares of its
-# memory: with $\rho = 0$ the shares are equal, and with $\rho = 1$ they are the same as in the
-# stream. In a *balanced* test set, class sizes differ much less than in the stream; the paper's
-# tables use such a test set unless they state otherwise. An *imbalanced* test set has about the
-# class mix of the stream, except on [icons](../docs/other_streams.md). Only the profile `paper`
-# trains the paper's network end to end on all of the paper's images.
+# The table shows the verdict on each of the paper's main claims for each real stream. The verdicts
+# are corrected for the number of claims. The [summary](../docs/report/README.md#summary) explains
+# PRS, CRS and the scores. The power $\rho$ of PRS determines the class shares of its memory: with
+# $\rho = 0$ the shares are equal, and with $\rho = 1$ they are the same as in the stream. In a
+# *balanced* test set, class sizes differ much less than in the stream; the paper's tables use such
+# a test set unless they state otherwise. An *imbalanced* test set has about the same class mix as
+# the stream, except on [icons](../docs/other_streams.md). Only the profile `paper` trains the
+# paper's network end to end on all of the paper's images.
 
 # %%
 decided = settings.table("claims")
@@ -347,9 +347,10 @@ display(settings.table("versions"))
 #   In these cases, the effect in the column `paper` is negative.
 # - In the profile `seeds`, mainly two kinds of claims are *not run*. The profile `paper` tests them
 #   on the paper's data.
-#   - Claims about schedules, memory sizes and networks on NUS-WIDEseq require a data set with six
-#     tasks. The data set that we use for these claims is synthetic, and networks learn from its
-#     pixels. The runs would therefore take longer than all runs on real data together.
+#   - The claims about NUS-WIDEseq that concern schedules, memory sizes and networks can only be
+#     tested on a data set with six tasks. The data set that we use for these claims is synthetic,
+#     and networks learn from its pixels. The runs would therefore take longer than all runs on real
+#     data together.
 #   - Claims about networks that learn from pixels cannot be tested on `cocoseq-mini`, which
 #     contains only features.
 # - With other versions of the packages, the numbers of a run can change, and so can a verdict that

@@ -114,17 +114,16 @@ rows = tables.merge_published(tables.final(history), "main")
 # %% [markdown]
 # ## Table 1
 #
-# The tables show scores and forgetting in percent, as means and standard deviations over seeds.
-# The scores are measured after the last task on the test samples of all tasks. They are computed
-# over all classes (*overall*) and over three [groups of
-# classes](../docs/metrics.md#groups-of-classes): frequent (majority), moderate and rare
-# (minority) classes. For each data set, the tables show the scores on two test sets. In the
-# *balanced* test, class sizes differ much less than in the stream, as in the test for the paper's
-# Table 1. The *imbalanced* test has about the class mix of the stream, except on
-# [icons](../docs/other_streams.md). Because micro averages such as O-F1 depend on the class mix
-# of the test set, a method can score higher than another method on one test set and lower on the
-# other. `cocoseq-mini` has a third test set, [`open`](../docs/real_coco.md#test-sets), which is
-# not used in these tables.
+# The tables show scores and forgetting in percent, as means and standard deviations over seeds. The
+# scores are measured after the last task on the test samples of all tasks. They are computed over
+# all classes (*overall*) and over three [groups of classes](../docs/metrics.md#groups-of-classes):
+# frequent (majority), moderate and rare (minority) classes. For each data set, the tables show the
+# scores on two test sets. In the *balanced* test, class sizes differ much less than in the stream,
+# as in the test for the paper's Table 1. The *imbalanced* test has about the same class mix as the
+# stream, except on [icons](../docs/other_streams.md). Because micro averages such as O-F1 depend on
+# the class mix of the test set, a method can score higher than another method on one test set and
+# lower on the other. `cocoseq-mini` has a third test set, [`open`](../docs/real_coco.md#test-sets),
+# which is not used in these tables.
 #
 # *Forgetting* compares the score on a task at the end of the stream with the highest earlier
 # score on this task. The drop is divided by the highest earlier score and averaged over all tasks

@@ -285,7 +285,7 @@ settings.show(figure, "scores", f"{title}, {settings.say_seeds()}", narrow=1)
 #   of PRS both before and after.
 #
 # In these tables, mAP and C-F1 are measured on a balanced test, whereas O-F1 is measured on an
-# *imbalanced* test, which has about the class mix of the stream, except on
+# *imbalanced* test, which has about the same class mix as the stream, except on
 # [icons](../docs/other_streams.md). Because the majority classes dominate O-F1 on the imbalanced
 # test, a change that helps rare classes can lower O-F1.
 

@@ -16,9 +16,9 @@
 # (**tables "CP, CR, OP, OR"**). A method that seldom predicts a rare class can have a high
 # precision on this class, but its recall is low.
 #
-# This notebook evaluates the runs of `main_results` on two test sets per stream. In the
-# *balanced* test set, as in the test for the paper's tables, class sizes differ much less than in
-# the stream. The *imbalanced* test set has about the class mix of the stream, except on
+# This notebook evaluates the runs of `main_results` on two test sets per stream. In the *balanced*
+# test set, as in the test for the paper's tables, class sizes differ much less than in the stream.
+# The *imbalanced* test set has about the same class mix as the stream, except on
 # [icons](../docs/other_streams.md). Do not compare precision between the two test sets, because
 # precision depends on the class mix: if a class has few test samples, it can have only few true
 # positives, but many false positives.

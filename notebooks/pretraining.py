@@ -107,8 +107,8 @@ settings.write(tables.merge_published(tables.average(rows), "main"), "table")
 # ## Table 1, by initial weights
 #
 # The tables show scores in percent after the last task, on the test samples of all tasks. In a
-# *balanced* test set, class sizes differ much less than in the stream. An *imbalanced* test set
-# has about the class mix of the stream.
+# *balanced* test set, class sizes differ much less than in the stream. An *imbalanced* test set has
+# about the same class mix as the stream.
 
 # %%
 settings.show_tables("table", by=["weights"])

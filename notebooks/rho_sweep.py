@@ -148,9 +148,10 @@ for name in settings.dataset:
 # ## What does each $\rho$ gain, and what does it cost?
 #
 # The picture shows the mean score of PRS at each $\rho$ minus the mean score of CRS with the same
-# seeds, overall and for each class group. The band is the 95 % interval of the overall difference
-# over seeds and test samples. If you choose the best $\rho$ from this picture, you overestimate its
-# gain, because the same runs are used for both the choice and the estimate.
+# seeds, overall and for each class group. The band is the 95 % interval of the overall difference,
+# which reflects the variance from seeds and from test samples. If you choose the best $\rho$ from
+# this picture, you overestimate its gain, because the same runs are used for both the choice and
+# the estimate.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 OVERALL = {"overall": "black"} | GROUP_COLOURS

@@ -29,7 +29,7 @@
 #
 # Every run is scored on two test sets. In the *balanced* test set, as in the test for the paper's
 # tables, class sizes differ much less than in the stream. The *imbalanced* test set has about the
-# class mix of the stream.
+# same class mix as the stream.
 #
 # *With the profile `quick`, and if `main_results` has been run, the notebook takes about a minute
 # on two cores.*

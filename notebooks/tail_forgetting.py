@@ -162,8 +162,8 @@ for name in settings.dataset:
 # forgetting of mAP on the majority classes. Lines are 95 % intervals over seeds and test samples. A
 # difference above 0 means that the minority classes are forgotten more than the majority classes,
 # as in the paper for CRS and EWC on COCOseq. The [`ledger`](ledger.ipynb) tests this claim on the
-# runs of `main_results`, which have the standard memory size. It also tests the rank correlation
-# between the size of a class and its forgetting within each task.
+# runs of `main_results`, which have the standard memory size. Within each task, it also tests the
+# rank correlation between the size of a class and its forgetting.
 
 # %% jupyter={"source_hidden": true} tags=["functions"]
 LOST = {"forget": "share of the best mAP", "lost": "points of mAP"}
@@ -198,7 +198,7 @@ where = f"With CRS on {share['dataset']} (balanced test)"
 groups = {"method": "minority classes", "than": "majority classes"}
 what = f"{where}, forgetting as a share of the best mAP"
 sentence = answers.describe_difference(share, what=what, **groups)
-what = "Forgetting in points of mAP"
+what = "Measured in points of mAP, forgetting"
 sentence += f" {answers.describe_difference(points, what=what, **groups)}"
 sentence += f" The memory has {100 * settings.memory_share:g} % of the standard size."
 if share["seeds"] > 1:

@@ -16,7 +16,7 @@
 # memory, are compared with CRS, which keeps the class mix of the stream.
 #
 # Every stream has two test sets. In the *balanced* test set, class sizes differ less than in the
-# stream. The *imbalanced* test set has about the class mix of the stream, except on
+# stream. The *imbalanced* test set has about the same class mix as the stream, except on
 # [icons](../docs/other_streams.md). Frequent classes therefore dominate micro averages such as O-F1
 # ([metrics](../docs/metrics.md)) on this test set.
 #

@@ -83,9 +83,9 @@ settings
 # ## The trial
 #
 # The network sees the stream once, in batches of ten new samples and ten samples from the memory.
-# The new samples of each batch are also scored before the network is trained on them (*tested,
-# then trained*, or prequential evaluation). After training, the network is scored on two sets of
-# held-out samples. The *imbalanced* test set has about the class mix of the stream. In the
+# The new samples of each batch are also scored before the network is trained on them (*tested, then
+# trained*, or prequential evaluation). After training, the network is scored on two sets of
+# held-out samples. The *imbalanced* test set has about the same class mix as the stream. In the
 # *balanced* test set, class sizes differ less than in the stream.
 
 # %% tags=["compute"]

@@ -75,7 +75,7 @@ def has_memory(device: torch.device) -> bool:
 
 
 def has_room(device: torch.device, nbytes: int) -> bool:
-    """Return whether some bytes fit into half of a GPU's free memory."""
+    """Return whether a number of bytes fits into half of a GPU's free memory."""
     if not has_memory(device):
         return False
     free, _ = torch.cuda.mem_get_info(device)

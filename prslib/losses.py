@@ -135,7 +135,7 @@ def inverse_frequency(
     A positive is weighted by (N / (2 n_i)) ** power and a negative by
     (N / (2 (N - n_i))) ** power, which is scikit-learn's ``class_weight="balanced"``
     applied to each class. A count of 0 is replaced by 1. The paper counts all samples,
-    whereas prslib counts only the stream so far.
+    whereas prslib counts only those that have come so far.
 
     Examples
     --------

@@ -105,7 +105,7 @@ def check_embedded(file: Path) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Write a binary file next to ``path``, and move it there once it is complete and on disk.
+    """Write a binary file next to ``path``, and rename it to ``path`` once it is on disk.
 
     Until then readers see the old file, even after a power failure. If an error is raised,
     the old file stays.

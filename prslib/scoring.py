@@ -29,7 +29,7 @@ def score_test(
 
     ``probabilities_of`` returns the probabilities (K, C) of some rows of the test set.
     ``thresholds`` are pairs of a metric and a tuned threshold. A row contains a task, a
-    group, a metric, and an array of the score and its values on the resamples,
+    group, a metric, and an array of the score, followed by its values on the resamples,
     (1 + draws,).
     """
     # A row's task is "seen" for all tasks so far, "1", or "1+2" for tasks trained

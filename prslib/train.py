@@ -238,7 +238,8 @@ class RunConfig:
     updates : int
         Number of gradient steps per batch, each of which uses a new replay batch.
     draw : {"uniform", "balanced"}
-        Whether replay batches are drawn uniformly over samples or balanced over classes.
+        Whether each replay batch is drawn uniformly from all samples or balanced over
+        classes.
     precision : {"fp32", "bf16"} or None
         Arithmetic of the forward pass.
     options : dict
@@ -256,7 +257,7 @@ class RunConfig:
         threshold with the highest overall C-F1 of this model, and the threshold with
         its highest overall O-F1. This almost doubles the training time.
     variance_points : int
-        Number of points of the stream at which the gradient variance is measured.
+        Number of points in the stream at which the gradient variance is measured.
     features_per_class : int
         Maximum number of test samples per class whose features are stored in
         `Run.features`.

@@ -1,4 +1,4 @@
-"""Read and write arrays: npz files, npy files row by row, and photographs."""
+"""Read and write npz files, read photographs, and read and write npy files by rows."""
 
 import hashlib
 from collections.abc import Iterable
@@ -50,7 +50,7 @@ def write_images(
 
 
 def write_header(stream: BinaryIO, count: int) -> None:
-    """Write the header of a file of images; it is equally long for all counts."""
+    """Write the header of a file of images, which has the same length for any number."""
     shape = count, RESOLUTION, RESOLUTION, 3
     header = {"descr": "|u1", "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(stream, header)

@@ -149,7 +149,7 @@ HEAD |= {"clip_value": 0.5, "precision": "fp32", "test_resamples": 100}
 
 
 def memory_size_of(length: int) -> int:
-    """Return the memory size of a stream in the paper's proportion, 2,000 of 35,072."""
+    """Return the memory size for a stream, in the paper's ratio of 2,000 to 35,072."""
     return round(length * 2000 / 35072)
 
 

@@ -77,10 +77,10 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
 def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     """Prepare a set of photographs from downloaded files.
 
-    For COCO, the folder of --annotations contains instances_train2014.json and
-    instances_val2014.json, and the folder of --images contains train2014/ and val2014/.
-    For NUS-WIDE, the folder of --annotations contains ImageList/ and
-    Groundtruth/TrainTestLabels/, and the folder of --images contains one folder per
+    For COCO, the folder given by --annotations contains instances_train2014.json and
+    instances_val2014.json, and the folder given by --images contains train2014/ and
+    val2014/. For NUS-WIDE, the folder given by --annotations contains ImageList/ and
+    Groundtruth/TrainTestLabels/, and the folder given by --images one folder per
     concept. The authors of the PRS paper released lists of the ids of their images.
     These lists are downloaded to $PRSLIB_DATA/<name>_ids, unless this folder already
     contains them.

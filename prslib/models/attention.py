@@ -265,7 +265,7 @@ def cut(maps: Tensor, regions: Tensor) -> Tensor:
 
 
 def anchors() -> Tensor:
-    """Return the anchors of regions, (K, 2): the middle, then points on a circle."""
+    """Return K anchors (K, 2): the middle of the map, then points on a circle around it."""
     angle = 2 * torch.pi * (torch.arange(STEPS - 1) + 0.5) / (STEPS - 1)
     circle = torch.stack([angle.cos(), angle.sin()], 1) / 2**0.5
     return torch.cat([torch.zeros(1, 2), circle])

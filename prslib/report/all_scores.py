@@ -24,7 +24,7 @@ SETTINGS = ["dataset", "test_set", "method", "rho", "memory_size", "schedule"]
 
 
 def write_scores(profile: str, names: Sequence[str]) -> str:
-    """Write the scores of notebooks' runs, one per row; return a summary as text."""
+    """Write all scores of the notebooks' runs as a table; return a summary as text."""
     configs = {
         path_of(config): config
         for name in names

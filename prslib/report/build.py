@@ -176,7 +176,7 @@ def list_runs(profile: str, name: str) -> dict[str, tuple[str, "RunConfig"]]:
 
 
 def train_listed(runs: Iterable[tuple[str, "RunConfig"]]) -> None:
-    """Train the runs that are missing, device by device."""
+    """Train the missing runs, one device after the other."""
     from prslib.runs import train
 
     by_device = defaultdict(list)

@@ -80,7 +80,7 @@ def standard_runs(settings: Settings) -> list[RunConfig]:
 def sampler_runs(
     settings: Settings, names: Sequence[str], seeds: Sequence[int], **fields: Any
 ) -> list[RunConfig]:
-    """List CRS and the other samplers, PRS also with further powers of allocation.
+    """List the runs of CRS and the other samplers, including PRS with further rhos.
 
     Methods of ``tuned_threshold`` are trained as in the main table, so that both notebooks
     share their runs in the standard setting.

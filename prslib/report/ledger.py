@@ -155,7 +155,7 @@ def list_main_claims(decided: pd.DataFrame) -> str:
 
 
 def list_streams(decided: pd.DataFrame, claim: str) -> pd.Series:
-    """Name the real streams on which a claim was tested, by verdict."""
+    """List, for each verdict, the real streams on which a claim received it."""
     rows = on_real_data(decided)
     rows = rows[rows["claim"] == claim]
     return rows.groupby("verdict")["dataset"].agg(join_words).map(name_streams)

@@ -198,7 +198,7 @@ class Settings(SimpleNamespace):
         return Markdown(f"**{sentence}{end}**")
 
     def say_changed(self) -> str:
-        """Name rho and a memory size other than the default: ", rho 0.1, memory of 30"."""
+        """Return rho and the memory size if they were changed: ", rho 0.1, memory of 30"."""
         defaults = defaults_of(self.notebook)
         changed = ""
         for name, text in {"rho": "rho {:g}", "memory_size": "memory of {:g}"}.items():

@@ -74,7 +74,7 @@ def subtract(
     plus: float = 0.0,
     **place: Any,  # of both scores
 ) -> np.ndarray:
-    """Return one score minus another, plus a constant; an omitted score is 0."""
+    """Return one score minus another, plus a constant; an omitted score counts as 0."""
     value = np.array(plus)
     if high is not None:
         value = value + seed.score(**place | high)
@@ -160,7 +160,7 @@ def schedule_variance(scores: np.ndarray) -> np.ndarray:
 
 
 def by_seed(statistic: Callable, scores: np.ndarray) -> np.ndarray:
-    """Return a statistic as one number per seed: the jackknife's pseudo-values."""
+    """Return the jackknife's pseudo-values of a statistic, one per seed."""
     count = len(scores)
     whole = statistic(scores)
     if count == 1:
