@@ -342,7 +342,10 @@ def commands_of(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser
 
 def describe(command: argparse.ArgumentParser) -> str:
     """Return the section of a command."""
-    text = re.sub(r"(\$[\w/<>]+(?:\.\w+)?|--[\w-]+)", r"`\1`", command.description)
+    names = (
+        r"(\$[\w/<>]+(?:\.\w+)?|--[\w-]+|\b\w+\.(?:csv|json|mat|npy|npz)(?:\.xz)?\b)"
+    )
+    text = re.sub(names, r"`\1`", command.description)
     options = []
     for action in command._actions[1:]:  # without --help
         name = ", ".join(action.option_strings) or action.dest

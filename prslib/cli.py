@@ -29,6 +29,7 @@ OPTION = (
     "another field of `RunConfig`, such as `memory_size=500`, or an option of the "
     "sampler; may be repeated"
 )
+SEED = "seed of all random decisions (default: %(default)s)"
 RHO = "exponent rho in the target shares of PRS and OCDM"
 DEVICE = (
     "`cpu`, `cuda`, `mps`, or `auto`, which is a GPU if there is one "
@@ -81,9 +82,9 @@ def _parser() -> ArgumentParser:
     argument("--profile", **PROFILE)
     argument("--redraw", action="store_true", help=REDRAW)
     argument = add("run", train_run)
-    argument("dataset")
-    argument("method")
-    argument("--seed", type=int, default=0)
+    argument("dataset", help="name of a data set, such as cocoseq-mini")
+    argument("method", help="name of a method, such as PRS")
+    argument("--seed", type=int, default=0, help=SEED)
     argument("--rho", type=float, help=RHO + "; by default, the value for the data set")
     argument("--option", action="append", default=[], type=setting, help=OPTION)
     argument("--device", default="cpu", help=DEVICE)
@@ -109,7 +110,7 @@ def _parser() -> ArgumentParser:
         help="write a plot to this file, such as memory.png",
     )
     argument("--rho", type=float, default=0.0, help=RHO + " (default: %(default)s)")
-    argument("--seed", type=int, default=0)
+    argument("--seed", type=int, default=0, help=SEED)
     argument = add("trial", try_samplers)
     argument(
         "inputs",

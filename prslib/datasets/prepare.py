@@ -68,7 +68,8 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
         option("--allow-missing", action="store_true", help=words)
         option("--workers", type=int, default=os.cpu_count(), help=WORKERS)
     option = add_command(names, "features", prepare_features).add_argument
-    option("name", choices=[coco.PREPARED.name, nuswide.PREPARED.name])
+    sets = [coco.PREPARED.name, nuswide.PREPARED.name]
+    option("name", choices=sets, help=" or ".join(sets))
     option("--workers", type=int, default=os.cpu_count(), help=WORKERS)
     for name, source in single_label.SOURCES.items():
         add_command(names, name, prepare_source, source)
