@@ -62,9 +62,10 @@ def read_labels(file: Path | str) -> tuple[np.ndarray, list[str] | None]:
             raise ValueError(expected("a csv, npz, npy or json file", kind))
         rows = multi_hot(labels, len(names) if names else None)
     empty = (~rows.any(axis=1)).sum()
-    form = f"{len(rows)} rows, {empty} without a label; {rows.shape[1]} classes"
-    if unknown := (labels != labels).sum():  # NaN
-        form += f", {unknown} labels unknown"
+    form = f"{len(rows)} rows, {empty} without a label"
+    if unknown := np.count_nonzero((labels != labels).any(axis=-1)):  # NaN
+        form += f", {unknown} with unknown labels"
+    form += f"; {rows.shape[1]} classes"
     say_names(file, form, names or ["numbers"])
     return labels, names
 

@@ -94,12 +94,14 @@ FILES["coco.json"] = json.dumps(COCO).encode()
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_labels_are_read_from_csv_and_coco(tmp_path, name):
+def test_labels_are_read_from_csv_and_coco(tmp_path, capsys, name):
     (tmp_path / name).write_bytes(FILES[name])
     labels, names = read_labels(tmp_path / name)
     assert names == ["cat", "dog"]
     assert (multi_hot(labels) == ROWS).all()
     assert np.isnan(labels.astype(float)).any() == name.startswith("unknown")
+    told = "1 without a label, 2 with unknown labels; 2 classes"
+    assert (told in capsys.readouterr().err) == name.startswith("unknown")
 
 
 def test_arrays_and_names_that_are_numbers_are_read(tmp_path):
