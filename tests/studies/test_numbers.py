@@ -198,6 +198,7 @@ def published():
         # {1, 2} or {1, 7} first, then four pairs in any order
         "possible": 2 * math.factorial(8) // 2**4,
         "near": IN_WORDS[len(near)],
+        "fitting": orders[orders["look"] == "second"]["schedule"].nunique(),
         "prs_below": (present["published"] - present["value"]).mean(),
     }
 
