@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 from contextlib import suppress
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 import psutil
@@ -90,9 +90,8 @@ def work(command, folder, output):
         elif cli.main(command):
             sys.exit(1)
     finally:
-        if pool := loky.reusable_executor._executor:
-            # a process that is no fork waits for its workers; forks of threads may hang
-            pool.shutdown(kill_workers=True)
+        for worker in active_children():  # forks of threads may hang, unlike others
+            worker.kill()
 
 
 def disturb(process, harm):
