@@ -235,7 +235,7 @@ VERDICT_STYLES = {  # colour, and a marker that is clear without colours
 
 
 def plot_claim(frame: pd.DataFrame, ax: plt.Axes) -> plt.Axes:
-    """Plot one claim of `decide`, with a row per data set and a tick for the paper's number."""
+    """Plot one claim of `decide`, with one row per data set and one tick for the paper's number."""
     places = np.arange(len(frame))
     paper = {"color": "black", "marker": "|", "linestyle": "", "markersize": 12}
     if frame["published"].notna().any():

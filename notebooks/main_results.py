@@ -34,7 +34,7 @@
 # - `mdiseq` (icons with their tags) and `clipartseq` (clip art with its keywords), **two further
 #   real streams**, which the paper does not use either.
 #
-# *With the profile `quick`, the notebook takes a minute on two cores.*
+# *With the profile `quick`, the notebook takes one minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one
@@ -287,9 +287,8 @@ against = settings.show_contrasts("prs_minus_others", title, "than")
 # extend from the mean by one standard deviation over seeds in both directions. A separate panel
 # shows the numbers from the paper's appendix "Task Progression Results". Multitask has only one
 # score, measured after training on all tasks. A dashed line shows this score. Finetune and EWC are
-# omitted from the picture because in the profile `seeds`, their mAP is lower than that of all other
-# methods at the end of every stream. The file `main_results_progression.csv` contains the scores of
-# all methods.
+# omitted from the picture. In the profile `seeds`, all other methods have a higher mAP at the end
+# of every stream. The file `main_results_progression.csv` contains the scores of all methods.
 
 # %% tags=["compute"]
 steps = history[(history["task"] == "seen") & (history["group"] == "overall")]

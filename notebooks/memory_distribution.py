@@ -23,8 +23,8 @@
 # paper's data sets are available, `make figures PROFILE=paper DATA=/path` shows the paper's
 # complete streams.
 #
-# *With the profile `quick`, the notebook takes a few seconds if `main_results` has been run, and
-# two minutes otherwise.*
+# *With the profile `quick`, the notebook takes two minutes, or some seconds if it is run after
+# `main_results`.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one

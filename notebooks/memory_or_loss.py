@@ -32,7 +32,8 @@
 # The parameters of all losses were chosen by the same rule on held-out training samples
 # (`studies/loss_strength.py`). See [Loss functions](../docs/losses/index.md) for the formulas.
 #
-# *On two cores, the [profile](../docs/quickstart.md#profiles) `quick` takes a minute.*
+# *With the [profile](../docs/quickstart.md#profiles) `quick`, the notebook takes one minute on two
+# cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one

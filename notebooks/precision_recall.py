@@ -23,8 +23,8 @@
 # precision depends on the class mix: if a class has few test samples, it can have only few true
 # positives, but many false positives.
 #
-# *With the profile `quick`, and if `main_results` has been run, the notebook takes a minute on two
-# cores.*
+# *With the profile `quick`, the notebook takes one minute on two cores if it is run after
+# `main_results`.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one

@@ -38,7 +38,7 @@
 # Partitioning Reservoir Sampling (PRS). The strength of EWC's penalty is the same for all initial
 # weights.
 #
-# *With the profile `quick`, the notebook takes a minute on two cores.*
+# *With the profile `quick`, the notebook takes one minute on two cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one

@@ -31,8 +31,8 @@
 # tables, class sizes differ much less than in the stream. The *imbalanced* test set has about the
 # same class mix as the stream.
 #
-# *With the profile `quick`, and if `main_results` has been run, the notebook takes about a minute
-# on two cores.*
+# *With the profile `quick`, the notebook takes about one minute on two cores if it is run after
+# `main_results`.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one

@@ -40,8 +40,8 @@
 # stream, the AP of a class is measured on 3,199 further images of COCO ([test
 # sets](../docs/real_coco.md#test-sets)).
 #
-# *With the profile `quick`, and if `main_results` has been run, the notebook takes about half a
-# minute on four cores.*
+# *With the profile `quick`, the notebook takes about half a minute on four cores if it is run after
+# `main_results`.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one

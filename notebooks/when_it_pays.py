@@ -26,7 +26,8 @@
 # - On the balanced test set, mAP and C-F1 are higher with a balanced memory than with CRS.
 # - On the imbalanced test set, O-F1 is lower with a balanced memory than with CRS.
 #
-# *On two cores, the [profile](../docs/quickstart.md#profiles) `quick` takes a minute.*
+# *With the [profile](../docs/quickstart.md#profiles) `quick`, the notebook takes one minute on two
+# cores.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # name of the profile; -f params/PROFILE/NOTEBOOK.yaml chooses another one

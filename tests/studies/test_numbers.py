@@ -8,6 +8,7 @@ from told import IN_WORDS, ROOT, contains, fill, table_of, the_only
 
 from prslib.previews import FEW
 from prslib.report import measures
+from prslib.report.answers import STREAMS
 from prslib.statistics import SMALL
 
 SENTENCES = Path(__file__).with_name("numbers.md")
@@ -185,9 +186,12 @@ def published():
         "method == 'PRS' and trained_tasks == 5"
     )
     present = present[present["schedule"] == distances["schedule"].iloc[0]]
+    sizes = table_of("when_it_pays_streams", "seeds").set_index("dataset")
+    small = sizes.loc[list(STREAMS), "small"]
     return {
         "small": SMALL,
         "few": 100 * FEW,
+        "fewest_small": 100 * small.min(),  # which streams have
         "memory_sizes": sorted(
             tables.query("table == 'coco_memory'")["memory_size"].unique()
         ),

@@ -10,10 +10,8 @@ from told import ROOT, contains, fill, table_of, the_only
 from prslib import DATASETS, SAMPLERS, load_dataset
 from prslib.datasets import curation, reuters
 from prslib.models import networks
-from prslib.previews import FEW
 from prslib.report.answers import STREAMS
 from prslib.report.tables import labels_of
-from prslib.statistics import SMALL
 from prslib.train import RunConfig
 
 SENTENCES = Path(__file__).with_name("sizes.md")
@@ -81,8 +79,6 @@ def settings():
         "steps": round(len(labels) / recipe.batch_size, -2),
         "coco_classes": labels.shape[1],
         "labels_per_class": round(memories[1] * labels.sum() / labels.size),
-        "few": 100 * FEW,
-        "limit": SMALL,
         "config": RunConfig,
     }
 
@@ -140,13 +136,7 @@ def imbalances():
             name: of.class_freq.max() / of.class_freq.min() for name, of in data.items()
         },
         "test_ratio": {name: n.max() / n.min() for name, n in tests.items()},
-        "fewest_small": 100 * min(share_of_small(data[name]) for name in STREAMS),
     }
-
-
-def share_of_small(data):
-    """Return the share of the classes below half the mean class size."""
-    return (data.class_freq < data.class_freq.mean() / 2).mean()
 
 
 def share_of_majority(data, labels):
